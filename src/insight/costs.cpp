@@ -7,9 +7,9 @@ namespace mercutio {
 namespace {
 
 // What moving data costs where the job itself doesn't tell: into new pages of a node's page cache, which must be found and cleared, and out of
-// or over those that are there; a piece of it in an exchange, whose windows stay in a core's cache; a small request to a page cache; to meet,
+// or over those that are there; between ranks, out of and into buffers, and each piece of it; a small request to a page cache; to meet,
 // with a core for each rank, and how often ranks then wait for a turn on one that others use.
-constexpr double kNewPagesBytesPerSecond = 4e9, kOldPagesBytesPerSecond = 10e9, kPieceSeconds = 5e-9, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
+constexpr double kNewPagesBytesPerSecond = 4e9, kOldPagesBytesPerSecond = 10e9, kExchangedBytesPerSecond = 4e9, kPieceSeconds = 5e-9, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
 constexpr double kLocalReadSeconds = 0.45e-6, kLocalWriteSeconds = 0.75e-6;
 constexpr i64 kTellingBytes = MiB;  // a file moves at least this many before their rate tells anything
 constexpr double kTellingCalls = 4;  // at least this many collective calls an open, for the first of them is a slow one
@@ -64,6 +64,18 @@ double collective_seconds(const FileTotals& one) {
 
 double waits_for_late(const FileTotals& one) {
   return phases_together(one, {Phase::kArrive});
+}
+
+double late_of_all(const FileTotals& one) {
+  return waits_for_late(one) + seconds_of(one.late_opening_ns + one.late_sync_ns);
+}
+
+double opening_seconds(const FileTotals& one) {
+  return seconds_of(one.open_ns + one.close_ns - one.late_opening_ns);
+}
+
+double sync_seconds(const FileTotals& one) {
+  return seconds_of(one.sync_ns - one.late_sync_ns);
 }
 
 bool is_local(const JobFile& file) {
@@ -140,7 +152,7 @@ static double taken_by_others(const Job& job) {
 
 double usual_meeting(const Job& job) {
   const double turn = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.cores.turns));
-  return kMeetSeconds + kTurnsToMeet * taken_by_others(job) * turn;
+  return kMeetSeconds * sharing_a_core(job) + kTurnsToMeet * taken_by_others(job) * turn;
 }
 
 double own_meeting(const Job& job, const JobFile& file) {
@@ -154,15 +166,20 @@ double own_meeting(const Job& job, const JobFile& file) {
   return calls > 0 && calls >= kTellingCalls * opens ? waited / calls : usual_meeting(job);
 }
 
-// What the pieces cost beyond their bytes.
-static double spread_seconds(const Job& job, i64 pieces) {
+double spread_seconds(const Job& job, double bytes, double pieces) {
   const auto ranks = static_cast<double>(std::max<i64>(1, job.known_ranks));
-  return static_cast<double>(pieces) * kPieceSeconds * crowding(job) / ranks;
+  return (bytes / kExchangedBytesPerSecond + pieces * kPieceSeconds) * crowding(job) / ranks;
+}
+
+// The same, if there are several pieces to a rank's call: else each rank keeps its data.
+static double spread_seconds(const Job& job, const Moved& moved) {
+  const bool spread = moved.pieces > std::max<i64>(1, moved.calls) * std::max<i64>(1, job.known_ranks);
+  return spread ? spread_seconds(job, static_cast<double>(moved.bytes), static_cast<double>(moved.pieces)) : 0;
 }
 
 double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting) {
   const double together = is_local(file) ? std::clamp(ranks_of_host(job), 1.0, kSharingRanks) : 1;
-  return static_cast<double>(moved.bytes) / (rate_of(job, file, moved.direction) * together) + spread_seconds(job, moved.pieces) +
+  return static_cast<double>(moved.bytes) / (rate_of(job, file, moved.direction) * together) + spread_seconds(job, moved) +
          static_cast<double>(moved.calls) * meeting;
 }
 
@@ -184,7 +201,7 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
     }
     if (bytes < kTellingBytes) continue;
     const double alike = seconds * static_cast<double>(moved.bytes) / static_cast<double>(bytes) +
-                         (in_pieces > 0 ? 0 : spread_seconds(job, moved.pieces)) + static_cast<double>(moved.calls) * meet;
+                         (in_pieces > 0 ? 0 : spread_seconds(job, moved)) + static_cast<double>(moved.calls) * meet;
     return way == moved.direction ? alike : std::min(alike, seconds_well_made(job, file, moved, meet));
   }
   return seconds_well_made(job, file, moved, meet);
@@ -208,12 +225,18 @@ double accesses_well_made(const Job& job, const JobFile& file) {
   });
 }
 
+double meetings_on_shared_cores(const Job& job, const JobFile& file) {
+  if (sharing_a_core(job) <= 1) return 0;
+  return least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kWait, Phase::kAgree}); });
+}
+
 double opening_with_first_accesses(const Job& job, const JobFile& file) {
-  const double calls = worst(file, calls_together), opens = worst(file, opens_of), well_made = collectives_well_made(job, file);
+  const double calls = worst(file, calls_together), opens = worst(file, opens_of);
+  const double well_made = std::max(collectives_well_made(job, file), meetings_on_shared_cores(job, file));
   const bool first = calls > 0 && calls < kTellingCalls * opens;
   return worst(file, [&](const FileTotals& one) {
     const double accesses = collective_seconds(one) - waits_for_late(one);
-    return seconds_of(one.open_ns + one.close_ns) + (first ? std::max(0.0, accesses - well_made) : 0);
+    return opening_seconds(one) + (first ? std::max(0.0, accesses - well_made) : 0);
   });
 }
 
@@ -222,46 +245,39 @@ double run_seconds(const Job& job) {
 }
 
 double waits_in_turns(const JobFile& file, double seconds) {
-  return std::min(seconds, least(file, waits_for_late));
+  return std::min(seconds, least(file, late_of_all));
 }
 
-// What a rank opens a file for beyond the rank that is through soonest: it waits for the others, who come late.
-static i64 opening_late_ns(const JobFile& file, std::size_t rank) {
-  const FileTotals& one = file.by_rank[rank];
-  if (file.all.ranks < 2) return 0;
-  i64 soonest = one.open_ns;
-  for (const FileTotals& other : file.by_rank) {
-    if (other.opens == one.opens) soonest = std::min(soonest, other.open_ns);
-  }
-  return one.open_ns - soonest;
-}
-
-// Each file may have been waited for by another rank.
-static i64 opening_late_of_all_ns(const JobFile& family, std::size_t rank) {
-  i64 ns = 0;
-  for (const JobFile* one : family.members) ns += opening_late_ns(*one, rank);
-  return ns;
-}
-
-// What a rank waits for late ones: in collective accesses, opening, and closing, of which the shortest has no waiting. What makes ranks late
-// is what they do between these; `seconds` are a part of that, and the same part of the waiting is due to them.
-static double with_waits(const JobFile& file, std::size_t rank, double seconds) {
-  const FileTotals& one = file.by_rank[rank];
-  const i64 closing = file.all.shortest_close_ns > 0 ? one.close_ns - one.closes * file.all.shortest_close_ns : 0;
-  const double waited = waits_for_late(one) + seconds_of(closing + opening_late_of_all_ns(file, rank));
+// Of what a rank does between collective calls, the part that takes `seconds`.
+static double part_of_time_between(const FileTotals& one, double seconds) {
   const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns) + collective_seconds(one);
   const double between = seconds_of(one.last_ns - one.first_ns) - meeting;
-  return seconds + (between > 0 ? waited * std::min(1.0, seconds / between) : 0);
+  return between > 0 ? std::min(1.0, seconds / between) : 0;
 }
 
+// What makes ranks late is what they do between collective calls. What even the rank waits that waits least is due to ranks that are late in
+// turns, and so to such accesses in the part that they have of all that. Of what others wait longer, as much is due to them as that rank,
+// which is the late one, spends more on them.
 double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
-  double most = 0;
-  for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) most = std::max(most, with_waits(file, rank, seconds(file.by_rank[rank])));
-  return most;
+  const FileTotals* late = nullptr;
+  for (const FileTotals& one : file.by_rank) {
+    const bool meets = one.opens + one.closes + one.syncs + one.calls() > 0;
+    if (meets && (!late || late_of_all(one) < late_of_all(*late))) late = &one;
+  }
+  const double in_turns = late ? late_of_all(*late) : 0, of_late = late ? seconds(*late) : 0;
+  return worst(file, [&](const FileTotals& one) {
+    const double own = seconds(one), waited = late_of_all(one);
+    const double behind = std::min(std::max(0.0, waited - in_turns), std::max(0.0, of_late - own));
+    return own + std::min(waited, in_turns) * part_of_time_between(one, own) + behind;
+  });
+}
+
+static double request_seconds(Direction direction) {
+  return direction == Direction::kRead ? kLocalReadSeconds : kLocalWriteSeconds;
 }
 
 double request_seconds(const Job& job, Direction direction) {
-  return (direction == Direction::kRead ? kLocalReadSeconds : kLocalWriteSeconds) * crowding(job);
+  return request_seconds(direction) * crowding(job);
 }
 
 bool worth_moving_together(const JobFile& file, double bytes, double moved, double overlap) {
@@ -276,11 +292,21 @@ double seconds_without_read_ahead(const Job& job, const JobFile& file) {
   return requests * (is_local(file) ? std::min(seen, request_seconds(job, Direction::kRead)) : seen);
 }
 
-double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction) {
-  const ClassTotals &alone = of(file.all, direction, false), &together = of(file.all, direction, true);
-  const double calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
-  const double piece = std::max(1.0, static_cast<double>(alone.piece_bytes + together.piece_bytes) / calls);
-  return static_cast<double>(alone.bytes + together.bytes) / piece * request_seconds(job, direction) / static_cast<double>(std::max<i64>(1, job.known_ranks));
+double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction, double bytes, double pieces) {
+  const std::size_t way = direction == Direction::kWrite ? 1 : 0;
+  const auto all = static_cast<double>(file.all.storage[way].bytes);
+  const double most = worst(file, [way](const FileTotals& one) { return static_cast<double>(one.storage[way].bytes); });
+  const double part = all > 0 ? std::min(1.0, most / all) : 1;   // of the rank that has most to do with storage
+  // Writes to a file take turns on a node, as its file system locks the file for each. Reads don't.
+  const double turns = direction == Direction::kWrite && file.all.ranks > 1 ? 1 / static_cast<double>(std::max<i64>(1, job.hosts)) : 0;
+  return pieces * std::max(request_seconds(job, direction) * part, request_seconds(direction) * turns) + bytes / rate_of(job, file, direction) * part;
+}
+
+double seconds_with_turns(const Job& job, const ClassTotals& together, double seconds) {
+  i64 waits = 0;
+  for (const Phase phase : {Phase::kArrive, Phase::kWait, Phase::kAgree}) waits += together.phase_ns[static_cast<std::size_t>(phase)];
+  const double work = seconds_of(together.ns - waits);
+  return work <= 0 ? seconds : seconds + std::min(seconds_of(waits) * std::min(1.0, seconds / work), seconds * (crowding(job) - 1));
 }
 
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {
@@ -289,9 +315,9 @@ double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direct
   return seconds_of(of(one, direction, false).ns) + std::max(0.0, gaps);
 }
 
-double seconds_passed_on(const Job& job, double bytes) {
+double seconds_collected(const Job& job, double bytes) {
   const double others = 1 - 1 / static_cast<double>(std::max<i64>(1, job.ranks));
-  return bytes * others / (job.hosts > 1 ? kBytesPerSecond : kNewPagesBytesPerSecond / crowding(job));
+  return bytes * others / (job.hosts > 1 ? kBytesPerSecond : kNewPagesBytesPerSecond);
 }
 
 }  // namespace mercutio

@@ -19,9 +19,13 @@ double seconds_of(i64 ns);
 // The maximum over the ranks.
 double worst(const JobFile& file, const std::function<double(const FileTotals&)>& value);
 double opens_of(const FileTotals& one);
-// A rank's time in collective accesses, and the part of it spent waiting for late ranks.
+// A rank's time in collective accesses, and the part of it spent waiting for late ranks; that together with the waiting in opens, closes and syncs.
 double collective_seconds(const FileTotals& one);
 double waits_for_late(const FileTotals& one);
+double late_of_all(const FileTotals& one);
+// Opening and closing, and synchronising, without waiting for late ranks.
+double opening_seconds(const FileTotals& one);
+double sync_seconds(const FileTotals& one);
 // Whether writes go to the node's page cache.
 bool is_local(const JobFile& file);
 // Bytes that the program moved, per second of the rank that spent most time with such accesses, those side by side once; 0 without any.
@@ -33,7 +37,7 @@ double crowding(const Job& job);
 // Whether hosts have more ranks than cores, or others had the cores for as long as the ranks: times then depend on who had a core when.
 bool is_crowded(const Job& job);
 // The time of a collective access that moves no data: short, plus a few time slices if other processes use the cores. (Ranks that
-// share a core yield to each other while they wait.)
+// share a core yield to each other while they wait, one after the other.)
 double usual_meeting(const Job& job);
 // The same from the job's own collective accesses, if each open has some: the waiting time of the rank that waits least, without
 // waiting for late ranks.
@@ -44,6 +48,8 @@ struct Moved {
   Direction direction;
   i64 bytes, pieces, calls;
 };
+// A rank's part of the exchange of data that lies in pieces among that of other ranks.
+double spread_seconds(const Job& job, double bytes, double pieces);
 // The time of these accesses if they were collective and efficient, with `meeting` seconds for each synchronisation.
 double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved, double meeting);
 // The same at the rate of the job's own collective accesses to this type of file system, in this direction or else in the other.
@@ -53,6 +59,8 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
 double collectives_well_made(const Job& job, const JobFile& file);
 // The time of all of the file's accesses, of which collective ones are efficient.
 double accesses_well_made(const Job& job, const JobFile& file);
+// Where ranks share cores, what even the rank that waits least in collective accesses waits for the others: it is so in any case.
+double meetings_on_shared_cores(const Job& job, const JobFile& file);
 // Opening and closing, with the additional time of collective accesses if most of them are the first of an open: the maximum over the ranks.
 double opening_with_first_accesses(const Job& job, const JobFile& file);
 // The run, as it would be without a trace.
@@ -64,18 +72,21 @@ double request_seconds(const Job& job, Direction direction);
 bool worth_moving_together(const JobFile& file, double bytes, double moved, double overlap);
 // Each access that a buffer served from what was read in advance as a request of its own.
 double seconds_without_read_ahead(const Job& job, const JobFile& file);
-// A rank's part of the cost of the pieces read or written, one request for each.
-double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction);
+// The cost of pieces of `bytes` together, a request each, for the rank that has most to do with storage.
+double seconds_in_pieces(const Job& job, const JobFile& file, Direction direction, double bytes, double pieces);
+// What `seconds` of a rank's work in these collective accesses cost it: themselves, and its turns to wait where others do the same on the
+// cores they share. All other waiting in them stays, whatever that work is.
+double seconds_with_turns(const Job& job, const ClassTotals& together, double seconds);
 // The time that ranks wait for each other in turns, because the preceding work took them different times: the waiting time of the
-// rank that waits least, at most the `seconds` of the preceding work.
+// rank that waits least in all collective calls, at most the `seconds` of the preceding work.
 double waits_in_turns(const JobFile& file, double seconds);
-// The cost of independent accesses together with the waiting that they cause in collective accesses and in closing the file: the
-// maximum over the ranks.
+// The cost of independent accesses together with the waiting that they cause in collective calls, opens, closes and syncs: the maximum over
+// the ranks. A rank that is late for another reason makes others wait as well: that is no part of it.
 double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds);
 // The time of a rank's independent accesses, including the gaps between accesses that follow each other at once, where the rank may
 // lose its core. Excludes the cost of tracing.
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction);
-// The time of one rank's messages to or from all others, with `bytes` of all ranks' data: over the network, or by copies in memory.
-double seconds_passed_on(const Job& job, double bytes);
+// The time in which one rank gets `bytes` of all ranks' data: over the network, or by copies in memory.
+double seconds_collected(const Job& job, double bytes);
 
 }  // namespace mercutio

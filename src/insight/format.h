@@ -17,8 +17,7 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 11;
-inline constexpr i64 kOldestVersion = 9;   // that is read: its header ends before `members`; that of 10, before `busy_ns`
+inline constexpr i64 kTraceVersion = 12;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kMapsSection, kSections };
 
@@ -66,7 +65,7 @@ struct FileRecord {
   FileTotals totals;
 };
 
-enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch, kShape, kRun };
+enum class TextKind : std::int32_t { kCall, kPlan, kHints, kNotes, kSketch, kShape, kRun, kAdapted };
 
 // Followed by its characters, filled up to a multiple of 8 bytes.
 struct TextRecord {

@@ -18,6 +18,7 @@
 
 #include "base/trace.h"
 #include "insight/name_patterns.h"
+#include "insight/older_traces.h"
 
 namespace mercutio {
 namespace {
@@ -97,20 +98,29 @@ bool believable(const PieceHeader& header) {
          sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && sum(header.busy_ns[0]) && sum(header.busy_ns[1]) && sum(header.held_ns) && time(header.host_cores);
 }
 
-// By version, from the oldest on.
-constexpr std::array kHeaderBytes = {offsetof(PieceHeader, members), offsetof(PieceHeader, busy_ns), sizeof(PieceHeader)};
-constexpr std::size_t kOldHeaderBytes = kHeaderBytes[0];
-static_assert(kHeaderBytes.size() == kTraceVersion - kOldestVersion + 1);
+// Of every version.
+constexpr std::size_t kBeginBytes = header_bytes(kOldestVersion);
 
 Result<PieceHeader> header_of(ConstBytes piece) {
   PieceHeader header;
-  std::memcpy(static_cast<void*>(&header), piece.data(), kOldHeaderBytes);
-  if (header.version < kOldestVersion || header.version > kTraceVersion) return damaged("version " + std::to_string(header.version));
+  std::memcpy(static_cast<void*>(&header), piece.data(), kBeginBytes);
+  if (header.version < kOldestVersion || header.version > kTraceVersion)
+    return damaged("version " + std::to_string(header.version) + "; versions " + std::to_string(kOldestVersion) + " to " +
+                   std::to_string(kTraceVersion) + " can be read");
   header.first_rank = header.rank;
-  const std::size_t bytes = kHeaderBytes[static_cast<std::size_t>(header.version - kOldestVersion)];
+  const std::size_t bytes = header_bytes(header.version);
   if (piece.size() < bytes) return damaged("a piece is cut short");
   std::memcpy(static_cast<void*>(&header), piece.data(), bytes);
   return header;
+}
+
+Status take_files(ConstBytes piece, const PieceHeader& header, std::vector<FileRecord>& files) {
+  const Section& section = header.sections[kFilesSection];
+  if (header.version > kLastWithOldTotals) return take(piece, section, files);
+  std::vector<OldFileRecord> old;
+  MERCUTIO_TRY(take(piece, section, old));
+  for (const OldFileRecord& one : old) files.push_back(current(one));
+  return ok_status();
 }
 
 Result<RankTrace> parse_piece(ConstBytes piece) {
@@ -118,7 +128,7 @@ Result<RankTrace> parse_piece(ConstBytes piece) {
   MERCUTIO_LET(trace.header, header_of(piece));
   const PieceHeader& header = trace.header;
   if (!believable(header)) return damaged("its header");
-  MERCUTIO_TRY(take(piece, header.sections[kFilesSection], trace.files));
+  MERCUTIO_TRY(take_files(piece, header, trace.files));
   for (const FileRecord& file : trace.files) {
     if (!believable(file.totals, header.members > 1 ? kMostOfRanks : kMostNumber)) return damaged("totals that can't be");
   }
@@ -158,15 +168,15 @@ Result<std::vector<std::byte>> read_file(const std::string& path) {
 
 // Appends those before the first that is damaged.
 Status parse_pieces(ConstBytes bytes, std::vector<RankTrace>& traces) {
-  while (bytes.size() >= kOldHeaderBytes) {
+  while (bytes.size() >= kBeginBytes) {
     PieceHeader header;
-    std::memcpy(static_cast<void*>(&header), bytes.data(), kOldHeaderBytes);
+    std::memcpy(static_cast<void*>(&header), bytes.data(), kBeginBytes);
     if (header.magic == std::array<char, 8>{} && bytes.size() >= kEmptyBytes) {   // in a node's file, of a rank that did not begin
       bytes = bytes.subspan(kEmptyBytes);
       continue;
     }
     if (header.magic != kPieceMagic) return damaged("a piece does not begin as pieces do");
-    if (header.piece_bytes < static_cast<i64>(kOldHeaderBytes) || header.piece_bytes > static_cast<i64>(bytes.size()))
+    if (header.piece_bytes < static_cast<i64>(kBeginBytes) || header.piece_bytes > static_cast<i64>(bytes.size()))
       return damaged("a piece is cut short");
     MERCUTIO_LET(RankTrace trace, parse_piece(bytes.first(static_cast<std::size_t>(header.piece_bytes))));
     traces.push_back(std::move(trace));

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -23,6 +24,7 @@ namespace {
 constexpr long kProcMagic = 0x9fa0;     // PROC_SUPER_MAGIC
 constexpr int kMostLinks = 40;          // one after the other, as for the kernel
 constexpr int kPatienceMs = 5000;       // until the reader of a full pipe takes something
+constexpr unsigned kNoReplace = 1;      // RENAME_NOREPLACE; musl knows neither this nor renameat2
 
 // Links in /proc lead to what a process has open, which need not be what their text names.
 bool is_in_proc(const std::string& path) {
@@ -106,7 +108,7 @@ std::string numbered(const std::string& path, int number) {
 
 // Unless there is something. 0, or errno.
 int rename_once(const std::string& from, const std::string& to) {
-  if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), kNoReplace) == 0) return 0;
   if (errno == EEXIST) return EEXIST;
   if (::link(from.c_str(), to.c_str()) == 0) return ::unlink(from.c_str()) == 0 ? 0 : errno;   // NFS
   if (errno == EEXIST) return EEXIST;

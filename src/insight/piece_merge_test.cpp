@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "insight/findings.h"
+#include "insight/older_traces.h"
 #include "insight/recorder.h"
 #include "insight/replay.h"
 
@@ -275,25 +276,52 @@ TEST(PieceMerge, JoinedPiecesHaveOneClockAndOneListOfCalls) {
   EXPECT_EQ(both.bins[1].bytes[0] + both.bins[4].bytes[0], 14);
 }
 
+// As a version before has written it: a shorter header, and totals of other names.
+Bytes2 piece_of_version(i64 version) {
+  Bytes2 piece = piece_of({}, 1);
+  PieceHeader header;
+  std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
+  Section& files = header.sections[kFilesSection];
+  FileRecord record;
+  std::memcpy(static_cast<void*>(&record), piece.data() + files.offset, sizeof record);
+  OldFileRecord old{.name = record.name, .close_ns = 8, .shortest_close_ns = 1, .syncs = 7, .first_server = 9, .classes = record.totals.classes};
+  files.record_bytes = sizeof old;
+  std::memcpy(piece.data() + files.offset, &old, sizeof old);
+  const auto shorter = static_cast<i64>(sizeof header - header_bytes(version));
+  header.version = version;
+  header.piece_bytes -= shorter;
+  for (Section& section : header.sections) section.offset -= shorter;
+  std::memcpy(piece.data(), &header, sizeof header);
+  piece.erase(piece.begin() + static_cast<std::ptrdiff_t>(header_bytes(version)), piece.begin() + sizeof header);
+  return piece;
+}
+
 TEST(PieceMerge, PiecesOfTheVersionsBeforeAreRead) {
-  for (const auto& [version, bytes] : {std::pair<i64, std::size_t>(9, offsetof(PieceHeader, members)), {10, offsetof(PieceHeader, busy_ns)}}) {
-    const auto shorter = static_cast<i64>(sizeof(PieceHeader) - bytes);
-    Bytes2 piece = piece_of({}, 1);
-    PieceHeader header;
-    std::memcpy(static_cast<void*>(&header), piece.data(), sizeof header);
-    header.version = version;
-    header.piece_bytes -= shorter;
-    for (Section& section : header.sections) section.offset -= shorter;
-    piece.erase(piece.begin() + static_cast<std::ptrdiff_t>(bytes), piece.begin() + sizeof(PieceHeader));
-    std::memcpy(piece.data(), &header, bytes);
-    auto traces = parse_trace(piece);
+  for (const i64 version : {9, 10, 11}) {
+    auto traces = parse_trace(piece_of_version(version));
     ASSERT_TRUE(traces.ok()) << traces.error().what;
-    EXPECT_EQ(traces->front().header.members, 1);
-    EXPECT_EQ(traces->front().header.first_rank, 1);
-    EXPECT_EQ(traces->front().header.job, 0);
-    EXPECT_EQ(traces->front().header.held_ns, 0);
-    EXPECT_EQ(traces->front().files[0].totals.bytes(), Program().calls * kBlock);
+    const RankTrace& trace = traces->front();
+    EXPECT_EQ(trace.header.members, 1);
+    EXPECT_EQ(trace.header.first_rank, 1);
+    EXPECT_EQ(trace.header.held_ns > 0, version == 11);
+    const FileTotals& totals = trace.files[0].totals;
+    EXPECT_EQ(totals.bytes(), Program().calls * kBlock);
+    EXPECT_EQ(totals.close_ns, 8);
+    EXPECT_EQ(totals.syncs, 7);
+    EXPECT_EQ(totals.first_server, 9);
+    EXPECT_EQ(totals.late_opening_ns + totals.late_sync_ns + totals.size_calls + totals.adapted_stored_bytes, 0);
     EXPECT_GT(job_of(std::move(*traces)).held_seconds(0), 0);
+  }
+}
+
+TEST(PieceMerge, PiecesOfVersionsThatAreNotReadAreRefused) {
+  for (const i64 version : {kOldestVersion - 1, kTraceVersion + 1}) {
+    Bytes2 piece = piece_of({}, 1);
+    std::memcpy(piece.data() + offsetof(PieceHeader, version), &version, sizeof version);
+    auto traces = parse_trace(piece);
+    ASSERT_FALSE(traces.ok());
+    for (const i64 named : {version, kOldestVersion, kTraceVersion})
+      EXPECT_NE(traces.error().what.find(std::to_string(named)), std::string::npos) << traces.error().what;
   }
 }
 

@@ -24,7 +24,11 @@ class FileSink final : public TraceSink {
   FileSink(Recorder& recorder, i64 file, i64 open, bool first) : recorder_(recorder), file_(file), open_(open), first_(first) {}
   void record(const TraceEvent& event) override { recorder_.record(file_, event); }
   void note(std::string_view what, std::string_view text) override {
-    recorder_.note(file_, what == "hints" ? TextKind::kHints : what == "sketch" ? TextKind::kSketch : TextKind::kNotes, text);
+    const TextKind kind = what == "hints"     ? TextKind::kHints
+                          : what == "sketch"  ? TextKind::kSketch
+                          : what == "adapted" ? TextKind::kAdapted
+                                              : TextKind::kNotes;
+    recorder_.note(file_, kind, text);
   }
 
   bool keeps_steps() const override { return recorder_.keeps_steps(); }

@@ -131,6 +131,7 @@ class Recorder final : public Tracer {
   };
   std::vector<Numbering> calls_of_;             // per file
   i64 openings_ = 0;
+  bool any_opened_ = false;
   std::array<CoveredTime, 2> busy_;             // reading, writing
   CoveredTime held_;
   std::vector<bool> changed_;                   // per file: written since the last sync

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <optional>
+#include <utility>
 
 #include "insight/recorder.h"
 #include "insight/recorder_time.h"
@@ -10,6 +11,11 @@ namespace mercutio {
 
 constexpr i64 kLongestOpeningNs = 1'000'000;  // to record an open; it took longer if the thread had no core
 constexpr i64 kOpeningsKept = 1024;  // opens, closes and syncs whose events are kept in any case
+
+// A call for the file as a whole.
+static bool is_of_the_file(TraceKind kind) {
+  return kind == TraceKind::kOpen || kind == TraceKind::kClose || kind == TraceKind::kSync || kind == TraceKind::kSize;
+}
 
 void Recorder::record(i64 file, const TraceEvent& event) {
   std::lock_guard lock(mutex_);
@@ -35,12 +41,13 @@ void Recorder::add_held(i64 ns) {
 // The time that several have in common counts once. `accesses` were made, one after the other, and this is one of them.
 void Recorder::cover(const TraceEvent& event, i64 accesses) {
   const bool access = event.kind == TraceKind::kAccess;
-  const bool file = event.kind == TraceKind::kOpen || event.kind == TraceKind::kClose || event.kind == TraceKind::kSync || event.kind == TraceKind::kBlocked;
+  const bool file = is_of_the_file(event.kind) || event.kind == TraceKind::kBlocked;
   if (access) {
     const std::size_t way = event.access->direction == Direction::kWrite ? 1 : 0;
     add_busy(way, accesses * busy_[way].add(event.start_ns, event.end_ns));
   }
-  if (file || (access && event.access->waited)) add_held(accesses * held_.add(event.start_ns, event.end_ns));
+  const i64 times = event.kind == TraceKind::kSize ? event.pieces : accesses;
+  if (file || (access && event.access->waited)) add_held(times * held_.add(event.start_ns, event.end_ns));
 }
 
 void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes) {
@@ -90,16 +97,22 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
   switch (event.kind) {
     case TraceKind::kOpen:
       ++totals.opens, totals.open_ns += ns;
+      totals.late_opening_ns += event.late_ns;
+      if (!std::exchange(any_opened_, true)) totals.first_open_ns = ns - event.late_ns;
       header_->own_ns += std::min(now_ns() - event.end_ns, kLongestOpeningNs);   // names, hints and the rest were recorded since
       break;
     case TraceKind::kClose:
       ++totals.closes, totals.close_ns += ns;
-      totals.shortest_close_ns = std::min(totals.closes == 1 ? ns : totals.shortest_close_ns, std::max<i64>(1, ns));
+      totals.late_opening_ns += event.late_ns;
       break;
     case TraceKind::kSync:
       ++totals.syncs, totals.sync_ns += ns;
+      totals.late_sync_ns += event.late_ns;
       totals.idle_syncs += changed_[place] ? 0 : 1;
       changed_[place] = false;
+      break;
+    case TraceKind::kSize:
+      totals.size_calls += event.pieces, totals.size_ns += event.pieces * ns;
       break;
     case TraceKind::kBlocked:
       totals.blocked_ns += ns;
@@ -138,6 +151,9 @@ void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
   const i64 unit = totals.stripe_bytes > 0 ? totals.stripe_bytes : totals.block_bytes;
   ++part.calls;
   part.bytes += event.bytes;
+  const bool write = event.kind == TraceKind::kStorageWrite;
+  if (event.counters && event.counters->adapted)
+    (write ? totals.adapted_stored_bytes : totals.adapted_fetched_bytes) += event.bytes;
   part.span_bytes = std::min(kMostOfRank, part.span_bytes + std::min(kMostOfRank, event.span));   // pieces may be at both ends of a file
   part.pieces += event.pieces;
   part.ns += ns;
@@ -172,6 +188,12 @@ void Recorder::add_access(FileTotals& totals, i64 file, const TraceEvent& event)
   totals.copied_bytes += counters.copied_bytes;
   totals.merged_bytes += counters.merged_bytes;
   totals.hole_bytes += counters.hole_bytes;
+  totals.shared_calls += facts.shared ? 1 : 0;
+  if (counters.adapted) {
+    (facts.direction == Direction::kWrite ? totals.adapted_written_bytes : totals.adapted_read_bytes) += event.bytes;
+    totals.adapted_merged_bytes += counters.merged_bytes;
+    totals.adapted_hole_bytes += counters.hole_bytes;
+  }
   const i64 between = event.start_ns - last_end_ns_[place];
   if (between > 0 && between < kBetweenNs) totals.between_ns += between;
   last_end_ns_[place] = event.end_ns;
@@ -199,7 +221,7 @@ void Recorder::make_room_in_bins(i64 end_ns) {
 void Recorder::add_to_bins(const TraceEvent& event) {
   if (header_->sections[kBinsSection].capacity == 0) return;
   const bool access = event.kind == TraceKind::kAccess, read = event.kind == TraceKind::kStorageRead, write = event.kind == TraceKind::kStorageWrite;
-  if (!access && !read && !write && event.kind != TraceKind::kOpen && event.kind != TraceKind::kClose && event.kind != TraceKind::kSync) return;
+  if (!access && !read && !write && !is_of_the_file(event.kind)) return;
   const std::size_t way = access ? (event.access->direction == Direction::kWrite ? 1 : 0) : write ? 1 : 0;
   const i64 begin = std::max<i64>(0, event.start_ns - steady_start_ns_);
   const i64 end = std::max(begin + 1, event.end_ns - steady_start_ns_);

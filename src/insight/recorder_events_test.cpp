@@ -7,6 +7,7 @@
 
 #include "insight/job.h"
 #include "insight/recorder.h"
+#include "insight/test_support.h"
 
 namespace mercutio {
 namespace {
@@ -161,6 +162,49 @@ TEST(KeptEventsOf, OneHugeCallAreFewAndCoverAllOfIt) {
   EXPECT_GT(events.size(), 10'000u);
   EXPECT_LT(events.size(), 60'000u);
   EXPECT_GT(events.back().offset, 950'000);
+}
+
+// Each of those that is recorded may stand for several.
+TEST(Recorder, CallsForTheSizeHoldARank) {
+  auto recorder = make();
+  auto sink = recorder->file(facts_of("data"));
+  const i64 start = now_ns();
+  for (const i64 calls : {1, 16}) {
+    TraceEvent event{TraceKind::kSize, start + 10'000 * calls, start + 10'000 * calls + 1'000, 0, -1, ""};
+    event.pieces = calls;
+    sink->record(event);
+  }
+  const RankTrace trace = read_back(*recorder);
+  EXPECT_EQ(trace.files[0].totals.size_calls, 17);
+  EXPECT_EQ(trace.files[0].totals.size_ns, 17'000);
+  EXPECT_EQ(trace.files[0].totals.held_ns(), 17'000);
+  EXPECT_EQ(trace.header.held_ns, 17'000);
+}
+
+TEST(Recorder, AccessesInAWayThatWasTriedAreToldApart) {
+  auto recorder = make();
+  auto sink = recorder->file(facts_of("data"));
+  Counters counters;
+  for (const bool adapted : {false, true}) {
+    counters.adapted = adapted;
+    counters.merged_bytes = 300;
+    TraceEvent storage{TraceKind::kStorageWrite, now_ns(), now_ns(), 400, 0, ""};
+    storage.counters = &counters;
+    sink->record(storage);
+    AccessFacts facts;
+    facts.direction = Direction::kWrite;
+    facts.collective = true;
+    TraceEvent event{TraceKind::kAccess, now_ns(), now_ns(), 100, 0, "MPI_File_write_all"};
+    event.counters = &counters;
+    event.access = &facts;
+    sink->record(event);
+  }
+  const FileTotals totals = read_back(*recorder).files[0].totals;
+  EXPECT_EQ(totals.storage[1].bytes, 800);
+  EXPECT_EQ(totals.merged_bytes, 600);
+  EXPECT_EQ(totals.adapted_stored_bytes, 400);
+  EXPECT_EQ(totals.adapted_written_bytes, 100);
+  EXPECT_EQ(totals.adapted_merged_bytes, 300);
 }
 
 }  // namespace

@@ -74,6 +74,7 @@ class SampledFileSink final : public TraceSink {
   void record(const TraceEvent& event) override { recorder_.record(file_, event); }
   void note(std::string_view what, std::string_view text) override {
     if (what == "notes") recorder_.note(file_, TextKind::kNotes, text);
+    if (what == "adapted") recorder_.note(file_, TextKind::kAdapted, text);
   }
 
  private:

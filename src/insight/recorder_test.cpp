@@ -34,13 +34,6 @@ void access(TraceSink& sink, i64 start_ns, i64 ns, i64 offset, i64 bytes) {
   sink.record(event);
 }
 
-RankTrace read_back(const Recorder& recorder, const PieceLimits& limits = {}) {
-  auto traces = parse_trace(recorder.snapshot(limits));
-  EXPECT_TRUE(traces.ok());
-  EXPECT_EQ(traces->size(), 1u);
-  return std::move(traces->front());
-}
-
 // Two jobs with one name for their traces: each writes to a piece of its own.
 TEST(Recorder, LeavesThePieceOfAnotherJobAlone) {
   RecorderOptions options;
@@ -108,16 +101,24 @@ TEST(Recorder, AnUnfinishedPieceIsReadFromItsFile) {
   ::unlink(options.piece_path.c_str());
 }
 
-TEST(Recorder, KnowsTheShortestCloseAndTheTimeOnACore) {
+TEST(Recorder, KnowsTheWaitingForLateRanksAndTheTimeOnACore) {
   auto recorder = make();
   auto sink = recorder->file(facts_of("data"));
-  const i64 start = now_ns();
-  for (const i64 ns : {7'000, 3'000, 5'000}) sink->record(TraceEvent{TraceKind::kClose, start, start + ns, 0, -1, ""});
+  const i64 start = now_ns() - 10'000;
+  for (const auto& [kind, ns, late_ns] : {std::tuple{TraceKind::kOpen, 9'000, 6'000}, {TraceKind::kOpen, 5'000, 1'000}, {TraceKind::kSync, 700, 50},
+                                          {TraceKind::kClose, 7'000, 200}, {TraceKind::kClose, 8'000, 0}}) {
+    TraceEvent event{kind, start, start + ns, 0, -1, ""};
+    event.late_ns = late_ns;
+    sink->record(event);
+  }
   EXPECT_EQ(read_back(*recorder).header.cores, CoreTime{}) << "not known before the end";
   recorder->finish();
   const RankTrace trace = read_back(*recorder);
-  EXPECT_EQ(trace.files[0].totals.shortest_close_ns, 3'000);
-  EXPECT_EQ(trace.files[0].totals.close_ns, 15'000);
+  const FileTotals& totals = trace.files[0].totals;
+  EXPECT_EQ(totals.late_opening_ns, 7'200);
+  EXPECT_EQ(totals.first_open_ns, 3'000) << "without waiting";
+  EXPECT_EQ(totals.late_sync_ns, 50);
+  EXPECT_EQ(totals.close_ns, 15'000);
   EXPECT_LE(trace.header.cores.ran_ns, trace.header.end_ns + 1'000'000'000) << "the kernel counts at ticks";
 }
 

@@ -29,7 +29,12 @@ constexpr Words kWords[] = {
     {Advice::kFewerCalls, "netcdf", "nc_var_par_access(ncid, varid, NC_COLLECTIVE); then one nc_{put|get}_vara for many records"},
     {Advice::kFewerCalls, "pnetcdf", "ncmpi_i{put|get}_vara_... for each record, then once ncmpi_wait_all(ncid, count, requests, statuses)"},
 
-    {Advice::kFewerCallsAlone, "mpi", "move many records with one call: describe them with a datatype and MPI_File_set_view, then MPI_File_{write|read}"},
+    {Advice::kOrdered, "mpi",
+     "move many records with one MPI_File_{write|read}_ordered, in the order of the ranks; or find the ranks' offsets with MPI_Exscan, then "
+     "MPI_File_{write|read}_at_all"},
+
+    {Advice::kFewerCallsAlone, "mpi",
+     "move many records with one call: describe them with a datatype and MPI_File_set_view, which all ranks that opened the file call; then MPI_File_{write|read}"},
     {Advice::kFewerCallsAlone, "h5py", "move whole slabs in place of single records: {dset[begin:end] = data|data = dset[begin:end]}"},
     {Advice::kFewerCallsAlone, "hdf5",
      "move many records with one call: H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block); H5D{write|read}(dset, type, memory, space, "

@@ -6,6 +6,7 @@
 #include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/remedies.h"
+#include "insight/rule_parts.h"
 
 namespace mercutio {
 namespace {
@@ -13,36 +14,8 @@ namespace {
 constexpr double kReadAlikeBytes = 256.0 * 1024 * 1024;
 constexpr i64 kManyCalls = 1000, kManyTimes = 10;
 
-i64 ranks_where(const JobFile& file, const std::function<bool(const FileTotals&)>& holds) {
-  return std::count_if(file.by_rank.begin(), file.by_rank.end(), holds);
-}
-
-double sum_of_members(const JobFile& file, const std::function<double(const JobFile&)>& value) {
-  double sum = 0;
-  for (const JobFile* one : file.members) sum += value(*one);
-  return sum;
-}
-
-double sum_of_ranks(const JobFile& file, const std::function<double(const FileTotals&)>& value) {
-  double sum = 0;
-  for (const FileTotals& one : file.by_rank) sum += value(one);
-  return sum;
-}
-
-std::string number(i64 value) {
-  std::string text = std::to_string(value);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(static_cast<std::size_t>(at), ",");
-  return text;
-}
-
 std::string average(i64 sum, i64 count) {
   return bytes_text(count > 0 ? static_cast<double>(sum) / static_cast<double>(count) : 0);
-}
-
-bool says(const JobFile& file, TextKind kind, const std::string& part) {
-  return std::any_of(file.texts.begin(), file.texts.end(), [&](const TraceText& text) {
-    return text.kind == kind && text.text.find(part) != std::string::npos;
-  });
 }
 
 double storage_seconds(const JobFile& file, std::size_t way) {
@@ -51,20 +24,6 @@ double storage_seconds(const JobFile& file, std::size_t way) {
 
 double alone_seconds(const JobFile& file, Direction direction) {
   return worst(file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
-}
-
-i64 calls_of_a_rank(const JobFile& file, Direction direction) {
-  return static_cast<i64>(worst(file, [direction](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
-}
-
-// From the first to the last byte that independent calls read.
-double read_range(const FileTotals& totals) {
-  const ClassTotals& reads = of(totals, Direction::kRead, false);
-  return static_cast<double>(reads.end_place - reads.begin_place);
-}
-
-double read_ranges(const JobFile& file) {
-  return sum_of_members(file, [](const JobFile& one) { return read_range(one.all); });
 }
 
 // The same data again and again: how many times it was read altogether, 0 if that is not it. Ranks read the same where
@@ -78,57 +37,8 @@ double times_read(const JobFile& file) {
   return parts >= 1.5 * size && times >= 4 ? times : 0;
 }
 
-i64 bytes_written(const JobFile& file) {
-  return of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
-}
-
 Direction main_direction(const JobFile& file) {
   return 2 * bytes_written(file) >= file.all.bytes() ? Direction::kWrite : Direction::kRead;
-}
-
-// Beyond what was written, read before or written back.
-i64 bytes_merged(const JobFile& file) {
-  return file.all.merged_bytes + std::max<i64>(0, file.all.storage[1].bytes - bytes_written(file));
-}
-
-bool merges(const JobFile& file) {
-  return bytes_written(file) > 0 && 10 * bytes_merged(file) > bytes_written(file);
-}
-
-// What storage read for the reads of a file beyond what they asked for, by cause.
-struct Excess {
-  i64 asked = 0, moved = 0;
-  i64 holes = 0;    // between the pieces
-  i64 unused = 0;   // in advance
-  i64 windows = 0;  // the rest: windows of collective reads are read whole, by whoever owns them
-  i64 bytes() const { return holes + unused + windows; }
-  bool noticeable() const { return asked > 0 && 10 * bytes() > asked && bytes() >= kSmallBytes; }
-  bool by_holes() const { return holes >= unused && holes >= windows; }
-};
-
-Excess excess_of(const JobFile& file) {
-  Excess excess;
-  excess.asked = of(file.all, Direction::kRead, false).bytes + of(file.all, Direction::kRead, true).bytes;
-  excess.moved = file.all.storage[0].bytes - file.all.merged_bytes;
-  excess.holes = file.all.hole_bytes;
-  excess.unused = file.all.storage[0].unused_bytes;
-  excess.windows = std::max<i64>(0, excess.moved - excess.asked - excess.holes - excess.unused);
-  return excess;
-}
-
-bool reads_holes(const JobFile& file) {
-  const Excess excess = excess_of(file);
-  return excess.noticeable() && excess.by_holes();
-}
-
-// Each rank opens its files alone (MPI_COMM_SELF), in a job of several.
-bool opened_alone(const Job& job, const JobFile& file) {
-  return file.all.ranks == 1 && job.ranks > 1;
-}
-
-// Replaces independent accesses by collective ones, for which ranks must open the file together.
-std::string together_advice(const Job& job, const JobFile& file, Direction direction) {
-  return advice(opened_alone(job, file) ? Advice::kAllRanks : Advice::kTogether, direction, file.library);
 }
 
 template <Direction direction>
@@ -141,10 +51,17 @@ std::optional<Detection> small(const Job& job, const JobFile& file) {
   const double after = worst(file, [rate, meet](const FileTotals& one) {   // a call for each open
     return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
   });
+  // Records that do not follow each other lie among those of other ranks.
+  const bool by_several = several_ranks(file, [](const FileTotals& one) { return of(one, direction, false).calls > 0; });
+  const double spread = 2 * all.jumping_calls >= all.calls && by_several
+                            ? spread_seconds(job, static_cast<double>(all.bytes), static_cast<double>(all.calls)) : 0;
   const i64 absorbed = file.all.storage[direction == Direction::kWrite ? 1 : 0].absorbed_calls;
-  return Detection{number(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
-                    (absorbed > 0 ? ", " + number(absorbed) + " of them only as far as a buffer" : ""),
-                {{advice(opened_alone(job, file) ? Advice::kFewerCallsAlone : Advice::kFewerCalls, direction, file.library), now - after}}};
+  const bool alone = opened_alone(job, file) || !by_several;
+  return Detection{number_text(all.calls) + " calls of " + average(all.bytes, all.calls) + " on average" +
+                    (absorbed > 0 ? ", " + number_text(absorbed) + " of them only as far as a buffer" : ""),
+                {{advice(by_shared_pointer(file) ? Advice::kOrdered : alone ? Advice::kFewerCallsAlone : Advice::kFewerCalls,
+                         direction, file.library),
+                  now - after - spread}}};
 }
 
 // What independent accesses to several pieces cost beyond collective ones.
@@ -156,16 +73,26 @@ double strided_seconds(const Job& job, const JobFile& file, Direction direction)
   return now - seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls});
 }
 
-// Whether several ranks do this with one file, so that they can do it together. Of files that are known by their pattern only, each may
-// be another rank's.
-bool several_ranks(const JobFile& file, const std::function<bool(const FileTotals&)>& holds) {
-  return std::any_of(file.members.begin(), file.members.end(), [&](const JobFile* one) {
-    return (one->all.ranks > 1 || !one->is_pattern) && ranks_where(*one, holds) >= 2;
+// Each call is a meeting of the ranks, for little data.
+std::optional<Detection> small_collectives(const Job& job, const JobFile& file) {
+  const ClassTotals &reads = of(file.all, Direction::kRead, true), &writes = of(file.all, Direction::kWrite, true);
+  const double most = worst(file, [](const FileTotals& one) {
+    return static_cast<double>(of(one, Direction::kRead, true).calls + of(one, Direction::kWrite, true).calls);
   });
-}
-
-bool several_ranks_stride(const JobFile& file, Direction direction) {
-  return several_ranks(file, [direction](const FileTotals& mine) { return of(mine, direction, false).strided_calls > 0; });
+  const i64 calls = reads.calls + writes.calls;
+  if (file.all.ranks < 2 || most < kManyCalls || 2 * (reads.small_calls + writes.small_calls) < calls) return {};
+  if (most < kManyTimes * worst(file, opens_of)) return {};   // they are the first ones of opens, which take longer
+  const double work = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
+  double after = 0;
+  for (const Direction way : {Direction::kRead, Direction::kWrite}) {
+    const ClassTotals& all = of(file.all, way, true);
+    const Moved moved{way, all.bytes, all.calls, std::max<i64>(1, file.all.opens / file.all.ranks)};   // a call for each open
+    if (all.calls > 0) after += seconds_well_made(job, file, moved, usual_meeting(job));
+  }
+  const Advice what = by_shared_pointer(file) ? Advice::kOrdered : Advice::kFewerCalls;
+  return Detection{number_text(static_cast<i64>(most)) + " collective calls a rank, of " +
+                       average(reads.bytes + writes.bytes, calls) + " on average",
+                {{advice(what, main_direction(file), file.library), work + waits_in_turns(file, work) - after}}};
 }
 
 template <Direction direction>
@@ -175,109 +102,14 @@ std::optional<Detection> strided(const Job& job, const JobFile& file) {
   if (!several_ranks_stride(file, direction)) return {};
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && (reads_holes(file) || times_read(file) > 0)) return {};
-  return Detection{number(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls) + " on average",
+  return Detection{number_text(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls) + " on average",
                 {{together_advice(job, file, direction), strided_seconds(job, file, direction)}}};
-}
-
-// From the first to the last byte written.
-double written_range(const FileTotals& one) {
-  i64 begin = 0, end = 0;
-  for (const bool collective : {false, true}) {
-    const ClassTotals& part = of(one, Direction::kWrite, collective);
-    if (part.begin_place > 0) begin = begin == 0 ? part.begin_place : std::min(begin, part.begin_place);
-    end = std::max(end, part.end_place);
-  }
-  return static_cast<double>(end - begin);
-}
-
-// How many ranks' parts of the file lie on top of each other, on average.
-double overlap_of(const JobFile& file) {
-  const double size = sum_of_members(file, [](const JobFile& one) { return written_range(one.all); });
-  const double parts = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, written_range); });
-  return size > 0 ? std::max(1.0, parts / size) : 1;
-}
-
-std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
-  if (!merges(file)) return {};
-  const auto writing = [](const FileTotals& one) {
-    return seconds_of(of(one, Direction::kWrite, false).ns + of(one, Direction::kWrite, true).ns);
-  };
-  const double now = worst(file, writing), held = seconds_held(file, writing);
-  const auto written = static_cast<double>(bytes_written(file));
-  const auto merged = static_cast<double>(file.all.merged_bytes);
-  // Together, the file is read and written back once where the ranks' parts of it overlap. Where they don't, the new data alone moves
-  // when nothing is merged, which is also quicker where it is little of what is read.
-  const double moved = written + merged + static_cast<double>(file.all.storage[1].bytes), overlap = overlap_of(file);
-  const auto calls = static_cast<double>(calls_of_a_rank(file, Direction::kWrite));
-  const double together = now * std::max(overlap >= 1.5 ? 1 / overlap : 0, written / moved) + calls * own_meeting(job, file);
-  const double apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kWrite) : held;
-  const bool alone = of(file.all, Direction::kWrite, false).bytes > of(file.all, Direction::kWrite, true).bytes;
-  const bool asked = says(file, TextKind::kNotes, "romio_ds_write=enable");
-  Detection detection{bytes_text(merged) + " read and " + bytes_text(static_cast<double>(file.all.storage[1].bytes)) + " written to write " +
-                    bytes_text(written) + (file.all.locks > 0 ? ", " + number(file.all.locks) + " locks" : ""),
-                {{asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", held - apart}}};
-  const auto writes = [](const FileTotals& mine) { return of(mine, Direction::kWrite, false).calls + of(mine, Direction::kWrite, true).calls > 0; };
-  if (several_ranks(file, writes) && worth_moving_together(file, written, static_cast<double>(file.all.storage[1].bytes), overlap))
-    detection.options.push_back({alone ? together_advice(job, file, Direction::kWrite) : "let the ranks together write without holes", held - together});
-  return detection;
-}
-
-std::string excess_text(const Excess& excess) {
-  std::string text = bytes_text(static_cast<double>(excess.moved)) + " read for " + bytes_text(static_cast<double>(excess.asked)) + " asked for";
-  const std::pair<i64, const char*> parts[] = {{excess.holes, " of it holes between pieces"},
-                                               {excess.unused, " of it in advance and unused"},
-                                               {excess.windows, " of it in windows of collective reads"}};
-  for (const auto& [bytes, what] : parts) {
-    if (100 * bytes >= excess.bytes() && bytes > 0) text += ", " + bytes_text(static_cast<double>(bytes)) + what;
-  }
-  return text;
-}
-
-double overlap_of_reads(const JobFile& file) {
-  const double ranges = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); }), size = read_ranges(file);
-  return size > 0 ? std::max(1.0, ranges / size) : 1;
-}
-
-// What collective reads of the same pieces take. Where one rank's holes are another's data, they are read once for all; the rest is read
-// as it is now.
-double seconds_of_reads_together(const Job& job, const JobFile& file, const Excess& excess) {
-  const ClassTotals& all = of(file.all, Direction::kRead, false);
-  const i64 bytes = std::max(excess.asked, static_cast<i64>(static_cast<double>(excess.moved) / overlap_of_reads(file)));
-  const i64 piece = std::max<i64>(1, all.piece_bytes / std::max<i64>(1, all.calls));
-  return seconds_together(job, file, Moved{Direction::kRead, bytes, all.bytes / piece, calls_of_a_rank(file, Direction::kRead)});
-}
-
-// Pieces alone are a request each.
-std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
-  const Excess excess = excess_of(file);
-  if (!excess.noticeable()) return {};
-  const double part = static_cast<double>(excess.bytes()) / static_cast<double>(std::max(excess.moved, excess.bytes()));
-  const double reading = seconds_held(file, [](const FileTotals& one) { return seconds_of(one.storage[0].ns); }), saved = part * reading;
-  const Option closer{"put what is read together closer together in the file", saved};
-  const bool together = of(file.all, Direction::kRead, true).bytes > of(file.all, Direction::kRead, false).bytes;
-  if (!excess.by_holes()) {
-    const bool advance = excess.unused >= excess.windows, asked = says(file, TextKind::kNotes, "mercutio_read_ahead=enable");
-    const Option without{asked ? "drop mercutio_read_ahead=enable" : "export MERCUTIO_HINTS=mercutio_read_ahead=disable",
-                         saved - (advance ? seconds_without_read_ahead(job, file) : 0)};
-    return Detection{excess_text(excess), {advance ? without : closer}};
-  }
-  Detection detection{excess_text(excess), {}};
-  if (several_ranks_stride(file, Direction::kRead) && worth_moving_together(file, static_cast<double>(excess.asked), static_cast<double>(excess.moved), overlap_of_reads(file))) {
-    const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
-    detection.options.push_back({together_advice(job, file, Direction::kRead), now - seconds_of_reads_together(job, file, excess)});
-  }
-  const bool asked = says(file, TextKind::kNotes, "romio_ds_read=enable");
-  const std::string apart = std::string("export MERCUTIO_HINTS=\"") + (together ? "romio_cb_read=disable;" : "") + "romio_ds_read=disable\"";
-  const double seconds_apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kRead) : reading;
-  detection.options.push_back({asked && !together ? "drop romio_ds_read=enable" : apart, reading - seconds_apart});
-  detection.options.push_back(closer);
-  return detection;
 }
 
 std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
   const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
   const i64 alone = of(file.all, Direction::kWrite, false).calls + of(file.all, Direction::kRead, false).calls;
-  if (calls == 0 || alone > calls || file.all.ranks < 4 || !says(file, TextKind::kNotes, "cb_nodes=1 ")) return {};
+  if (calls == 0 || alone > calls || file.all.ranks < 4 || !has_text(file, TextKind::kNotes, "cb_nodes=1 ")) return {};
   if (ranks_where(file, [](const FileTotals& one) { return one.storage[0].calls + one.storage[1].calls > 0; }) != 1)
     return {};
   // What the one does, two would share; the others wait for it.
@@ -286,36 +118,71 @@ std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
     for (const Phase phase : {Phase::kStorage, Phase::kCopy, Phase::kExchange, Phase::kSieve, Phase::kLock}) ns += one.phase_ns(phase);
     return seconds_of(ns);
   });
-  return Detection{"cb_nodes=1 with " + number(file.all.ranks) + " ranks: one of them makes all storage calls",
+  return Detection{"cb_nodes=1 with " + number_text(file.all.ranks) + " ranks: one of them makes all storage calls",
                 {{"drop the hint cb_nodes=1 (unset it in the program's Info or in MERCUTIO_HINTS): the number of "
                   "aggregators is chosen for you",
                   busy / 2}}};
 }
 
+// What all files take a rank, without waiting for late ranks.
+double own_in_all(const Job& job, std::size_t rank) {
+  double seconds = 0;
+  for (const JobFile& file : job.files) seconds += seconds_of(file.by_rank[rank].held_ns()) - late_of_all(file.by_rank[rank]);
+  return std::max(0.0, seconds);
+}
+
+// In calls in which it may wait for others.
+bool meets_others(const FileTotals& one) {
+  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs > 0;
+}
+
+// Several ranks may be late.
+std::string who_waits(const JobFile& file, double least) {
+  const double most = worst(file, late_of_all);
+  double sum = 0;
+  i64 ranks = 0, all = 0;
+  for (const FileTotals& one : file.by_rank) {
+    if (!meets_others(one)) continue;
+    ++all;
+    if (2 * late_of_all(one) < least + most) continue;
+    ++ranks;
+    sum += late_of_all(one);
+  }
+  const std::string who = ranks == all - 1 ? "the others wait " : number_text(ranks) + " of " + number_text(all) + " ranks wait ";
+  return who + seconds_text(sum / static_cast<double>(std::max<i64>(1, ranks))) + (all - ranks > 1 ? " each for others, among them " : " each for ");
+}
+
 std::optional<Detection> straggler(const Job& job, const JobFile& file) {
-  double sum = 0, total = 0, least = 1e300;
+  double sum = 0, work = 0, own = 0, least = 1e300;
   i64 ranks = 0;
   std::size_t late = 0;
   for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) {
     const FileTotals& one = file.by_rank[rank];
-    if (of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls == 0) continue;
+    if (!meets_others(one)) continue;
     ++ranks;
-    const double waited = waits_for_late(one);
+    const double waited = late_of_all(one);
     sum += waited;
-    total += collective_seconds(one);
+    work = std::max(work, seconds_of(one.held_ns()) - waited);
+    own += own_in_all(job, rank);
     if (waited < least) least = waited, late = rank;
   }
   if (ranks < 2) return {};
-  // Its work, shared by all, still takes its part.
-  const double others = (sum - least) / static_cast<double>(ranks - 1),
-               lost = (others - least) * (1 - 1 / static_cast<double>(ranks));
-  if (lost < 0.1 || lost * static_cast<double>(ranks) < 0.1 * total) return {};
+  // The work of those that are late, shared by all, still takes its part. What even the rank waits that waits least is due to
+  // ranks that are late in turns, as far as neither their I/O nor others on their cores make them so.
+  const auto count = static_cast<double>(ranks);
+  const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
+  const double in_turns = std::max(0.0, least - work - queued);
+  const double for_its_io = std::max(0.0, own_in_all(job, late) - own / count);   // which is what other rules are about
+  const double one_late = std::max(0.0, (sum - least * count) / count - for_its_io), lost = one_late + in_turns;
+  if (lost < 0.1 || lost * count < 0.1 * (sum + work * count)) return {};
   const PieceHeader& header = job.traces[late].header;
-  return Detection{"the others wait " + seconds_text(others) + " each for rank " + number(header.rank) + " on " + header.host.data() +
-                    ", which waits " + seconds_text(least),
-                {{"see what rank " + number(header.rank) +
-                      " does between accesses; work that can't be balanced overlaps with MPI_File_iwrite_all or iread_all",
-                  lost}}};
+  const std::string rank = "rank " + number_text(header.rank);
+  const std::string overlaps = "work that can't be balanced overlaps with MPI_File_iwrite_all or iread_all";
+  if (in_turns > one_late)
+    return Detection{"each rank waits " + seconds_text(least) + " or more for others, another one each time",
+                     {{"balance what the ranks do between accesses; " + overlaps, lost}}};
+  return Detection{who_waits(file, least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(least),
+                {{"see what " + rank + " does between accesses; " + overlaps, lost}}};
 }
 
 std::optional<Detection> serial(const Job& job, const JobFile& file) {
@@ -328,20 +195,31 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
   });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
-  // The data of the others goes to and from that one, too.
-  return Detection{"one of " + number(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
-                {{advice(Advice::kAllRanks, main_direction(file), file.library), now * (1 - 1 / parts) + seconds_passed_on(job, most)}}};
+  const auto calls = static_cast<double>(calls_of_a_rank(file, Direction::kRead) + calls_of_a_rank(file, Direction::kWrite));
+  // What it writes of the others has come to it first. To whom what it reads goes is not known.
+  const double writes = worst(file, [](const FileTotals& one) { return static_cast<double>(of(one, Direction::kWrite, false).bytes); });
+  const double collected = std::clamp(run_seconds(job) - now, 0.0, seconds_collected(job, writes));
+  return Detection{"one of " + number_text(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
+                {{advice(Advice::kAllRanks, main_direction(file), file.library),
+                  now * (1 - 1 / parts) + collected - calls * own_meeting(job, file)}}};
 }
 
-double opening_of(const FileTotals& one) { return seconds_of(one.open_ns + one.close_ns); }
 double reopens_of(const FileTotals& one) { return static_cast<double>(one.reopens); }
 double different_of(const FileTotals& one) { return static_cast<double>(one.opens - one.reopens); }
 double syncs_of(const FileTotals& one) { return static_cast<double>(one.syncs); }
 
-// Opening and closing, with what is due to it. The accesses stay.
-double opening_seconds(const Job& job, const JobFile& file) {
-  const double all = opening_with_first_accesses(job, file) + waits_in_turns(file, worst(file, opening_of));
-  return std::max(0.0, std::min(all, run_seconds(job) - accesses_well_made(job, file)));
+// The first open of a job takes longer than those that follow.
+double first_open(const JobFile& file) {
+  return worst(file, [](const FileTotals& one) { return seconds_of(one.first_open_ns); });
+}
+
+// Opening and closing as often as `again` in `opens`, with what is due to it. The accesses and the first open stay.
+double opening_saved(const Job& job, const JobFile& file, double again, double opens) {
+  const double opening = opening_with_first_accesses(job, file);
+  const double turns = waits_in_turns(file, worst(file, opening_seconds)) - meetings_on_shared_cores(job, file);
+  const double all = opening + std::max(0.0, turns);
+  const double most = std::min(all, run_seconds(job) - accesses_well_made(job, file));
+  return std::max(0.0, std::min(most * again / opens, most - first_open(file)));
 }
 
 // Each of its files.
@@ -352,15 +230,18 @@ bool opened_often(const JobFile& file) {
 std::optional<Detection> reopened(const Job& job, const JobFile& file) {
   if (!opened_often(file)) return {};
   const double opens = worst(file, opens_of), again = worst(file, reopens_of);
-  return Detection{"opened " + number(static_cast<i64>(opens)) + " times, " + seconds_text(worst(file, opening_of)) + " for opening and closing",
-                {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_seconds(job, file) * again / opens}}};
+  return Detection{"opened " + number_text(static_cast<i64>(opens)) + " times, " +
+                       seconds_text(worst(file, opening_seconds)) + " for opening and closing",
+                {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_saved(job, file, again, opens)}}};
 }
 
 std::optional<Detection> many_files(const Job& job, const JobFile& file) {
   const double different = worst(file, different_of);
   if (different < kManyTimes) return {};
-  return Detection{number(static_cast<i64>(different)) + " different files, " + seconds_text(worst(file, opening_of)) + " for opening and closing them",
-                {{advice(opened_alone(job, file) ? Advice::kFewerFilesAlone : Advice::kFewerFiles, main_direction(file), file.library), opening_seconds(job, file) * (1 - 1 / different)}}};
+  const Advice what = opened_alone(job, file) ? Advice::kFewerFilesAlone : Advice::kFewerFiles;
+  return Detection{number_text(static_cast<i64>(different)) + " different files, " +
+                       seconds_text(worst(file, opening_seconds)) + " for opening and closing them",
+                {{advice(what, main_direction(file), file.library), opening_saved(job, file, different - 1, different)}}};
 }
 
 bool synced_often(const JobFile& file) {
@@ -370,17 +251,17 @@ bool synced_often(const JobFile& file) {
 std::optional<Detection> many_syncs(const Job&, const JobFile& file) {
   if (!synced_often(file)) return {};
   const double syncs = worst(file, syncs_of), left = static_cast<double>(file.members.size());
-  const double now = worst(file, [](const FileTotals& one) { return seconds_of(one.sync_ns); });
+  const double now = worst(file, sync_seconds);
   // The last one then has all to do.
   const double last = static_cast<double>(bytes_written(file)) / kSyncedBytesPerSecond;
-  return Detection{number(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
+  return Detection{number_text(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
                 {{advice(Advice::kSyncOnce, Direction::kWrite, file.library), (now + waits_in_turns(file, now)) * (1 - left / syncs) - last}}};
 }
 
 std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
   const double times = times_read(file);
   if (times == 0) return {};
-  return Detection{bytes_text(read_ranges(file)) + " read " + number(static_cast<i64>(times)) + " times altogether",
+  return Detection{bytes_text(read_ranges(file)) + " read " + number_text(static_cast<i64>(times)) + " times altogether",
                 {{advice(opened_alone(job, file) ? Advice::kReadOnceAlone : Advice::kReadOnce, Direction::kRead, file.library), alone_seconds(file, Direction::kRead) * (1 - 1 / times)}}};
 }
 
@@ -388,13 +269,13 @@ std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {
   const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
   const StorageTotals &reads = file.all.storage[0], &writes = file.all.storage[1];
   const i64 requests = reads.calls + writes.calls;
-  if (calls == 0 || requests < 100 || !says(file, TextKind::kNotes, "striping_unit=")) return {};
+  if (calls == 0 || requests < 100 || !has_text(file, TextKind::kNotes, "striping_unit=")) return {};
   const double mean = static_cast<double>(reads.bytes + writes.bytes) / static_cast<double>(requests),
                enough = 256 * 1024;
   if (mean >= enough) return {};
-  const double now = worst(file, collective_seconds);
+  const double now = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
   const double after = collectives_well_made(job, file);
-  return Detection{number(requests) + " storage requests of " + bytes_text(mean),
+  return Detection{number_text(requests) + " storage requests of " + bytes_text(mean),
                 {{"drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB",
                   (now - after) * (1 - mean / enough)}}};
 }
@@ -407,7 +288,7 @@ std::optional<Detection> one_stripe(const Job&, const JobFile& file) {
   const double servers = static_cast<double>(std::min(file.all.ranks, kServersForANode));
   return Detection{bytes_text(static_cast<double>(bytes)) + " through one server in " + seconds_text(now),
                 {{"make the file anew with more stripes: lfs setstripe -c -1 on its directory, or export MERCUTIO_HINTS=striping_factor=" +
-                      number(static_cast<i64>(servers)),
+                      number_text(static_cast<i64>(servers)),
                   now * (1 - 1 / servers)}}};
 }
 
@@ -420,7 +301,7 @@ std::optional<Detection> misaligned(const Job& job, const JobFile& file) {
   if (merges(file) || (alone.strided_calls > 0 && 10 * alone.strided_calls >= alone.calls))
     return {};  // it is the holes that make them so
   const i64 unit = file.all.stripe_bytes > 0 ? file.all.stripe_bytes : file.all.block_bytes;
-  Detection detection{number(writes.misaligned_calls) + " of " + number(writes.calls) + " write requests begin inside a block of " +
+  Detection detection{number_text(writes.misaligned_calls) + " of " + number_text(writes.calls) + " write requests begin inside a block of " +
                     bytes_text(static_cast<double>(unit)),
                 {{alignment_advice(unit, file.library), 0.2 * storage_seconds(file, 1)}}};
   if (alone.calls > 0 && file.all.ranks > 1) {
@@ -469,6 +350,7 @@ constexpr Way kWays[] = {{small<Direction::kWrite>},
                          {strided<Direction::kWrite>},
                          {amplified_reads, nullptr, true},
                          {merged_writes, nullptr, true},
+                         {small_collectives},
                          {one_aggregator},
                          {straggler},
                          {serial},

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "insight/job.h"
 #include "insight/recorder.h"
 
 namespace mercutio {
@@ -22,6 +23,13 @@ inline FileFacts facts_of(const std::string& name) {
   facts.amode = "rdwr|create";
   facts.block_bytes = 4096;
   return facts;
+}
+
+inline RankTrace read_back(const Recorder& recorder, const PieceLimits& limits = {}) {
+  auto traces = parse_trace(recorder.snapshot(limits));
+  EXPECT_TRUE(traces.ok());
+  EXPECT_EQ(traces->size(), 1u);
+  return std::move(traces->front());
 }
 
 }  // namespace mercutio

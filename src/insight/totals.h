@@ -20,7 +20,9 @@ inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses h
 // F(name, how to merge the values of two ranks)
 #define MERCUTIO_FILE_TOTALS(F)                                                                                   \
   F(files, kSum) F(reopens, kSum) F(opens, kSum)                                                                                                  \
-  F(open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(shortest_close_ns, kMin) F(syncs, kSum) F(sync_ns, kSum) F(idle_syncs, kSum)          \
+  F(open_ns, kSum) F(first_open_ns, kSum) F(closes, kSum) F(close_ns, kSum) F(late_opening_ns, kSum) F(syncs, kSum) F(sync_ns, kSum) F(late_sync_ns, kSum) F(idle_syncs, kSum) \
+      F(size_calls, kSum) F(size_ns, kSum) F(shared_calls, kSum) F(adapted_read_bytes, kSum) F(adapted_fetched_bytes, kSum) F(adapted_hole_bytes, kSum) \
+      F(adapted_written_bytes, kSum) F(adapted_stored_bytes, kSum) F(adapted_merged_bytes, kSum) \
       F(blocked_ns, kSum) F(locks, kSum) F(lock_ns, kSum) F(plans, kSum) F(plans_reused, kSum) F(messages, kSum)  \
           F(message_bytes, kSum) F(metadata_bytes, kSum) F(copied_bytes, kSum) F(merged_bytes, kSum)              \
               F(hole_bytes, kSum) F(unwaited_calls, kSum) F(unwaited_ns, kSum) F(between_ns, kSum) F(first_ns, kMin) F(last_ns, kMax) F(end_offset, kMax) \
@@ -34,6 +36,10 @@ inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses h
   F(calls, kSum)                                                                                                \
   F(bytes, kSum) F(span_bytes, kSum) F(pieces, kSum) F(ns, kSum) F(small_calls, kSum) F(misaligned_calls, kSum) \
       F(longest_ns, kMax) F(absorbed_calls, kSum) F(unused_bytes, kSum) F(large_bytes, kSum) F(large_ns, kSum)
+// late_*: of opens and closes, and of syncs, what a rank waited for others that came later, as kArrive is of accesses; first_open_ns: without that,
+// of the first file that the process opened.
+// size_*: calls that ask for the file's size, or change it. shared_calls: accesses by the shared file pointer. adapted_*: of collective
+// accesses that mercutio_adapt carried out in another way than the default: what they asked for, what storage moved for them, and why.
 // files: distinct ones that were opened, counted by the first rank of those that opened them together; reopens: opens of a file that
 // this rank had opened before. between_ns: between accesses that follow each other at once, so that no work can lie between them but the calls' own.
 // absorbed_calls: accesses that a buffer took or served; unused_bytes: read in advance and never asked for; large_*: of requests

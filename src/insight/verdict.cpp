@@ -1,6 +1,8 @@
 // The verdict: where the I/O of a job spent its time, and what costs most, for a terminal.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <sstream>
 
 #include "base/utf8.h"
 #include "insight/costs.h"
@@ -24,7 +26,7 @@ std::string count_of(i64 number, const std::string& what, const std::string& man
 
 // Sums over all ranks and files, in seconds.
 struct Sums {
-  double held = 0, files = 0;  // files: opening, closing, synchronising
+  double held = 0, files = 0, late = 0;  // files: opening, closing, synchronising, sizes; late: waiting for ranks that came late
   std::array<double, kPhases> phases{};
   double read = 0, written = 0;
   i64 calls = 0, absorbed = 0, requests = 0;
@@ -35,7 +37,8 @@ Sums sums_of(const Job& job) {
   for (std::size_t i = 0; i < job.traces.size(); ++i) sums.held += job.held_seconds(i) * static_cast<double>(job.traces[i].header.members);
   for (const JobFile& file : job.files) {
     const FileTotals& all = file.all;
-    sums.files += static_cast<double>(all.open_ns + all.close_ns + all.sync_ns) * 1e-9;
+    sums.files += opening_seconds(all) + sync_seconds(all) + seconds_of(all.size_ns);
+    sums.late += late_of_all(all);
     for (std::size_t i = 0; i < kPhases; ++i)
       sums.phases[i] += static_cast<double>(all.phase_ns(static_cast<Phase>(i))) * 1e-9;
     for (std::size_t i = 0; i < kClasses; ++i)
@@ -52,11 +55,11 @@ std::string split_of(const Sums& sums) {
       {"storage", phase(Phase::kStorage)},
       {"exchange", phase(Phase::kExchange)},
       {"copies", phase(Phase::kCopy)},
-      {"waiting for late ranks", phase(Phase::kArrive)},
+      {"waiting for late ranks", sums.late},
       {"waiting in between and at the end", phase(Phase::kWait) + phase(Phase::kAgree)},
       {"locks", phase(Phase::kLock)},
       {"sieving", phase(Phase::kSieve)},
-      {"opening, closing, syncing", sums.files},
+      {"opening, closing, syncing, sizes", sums.files},
       {"planning and the rest", phase(Phase::kOwn)}};
   double all = 0;
   for (const auto& [name, seconds] : parts) all += seconds;
@@ -110,6 +113,55 @@ std::string rates_of(const Job& job) {
   return text;
 }
 
+// What mercutio_adapt has found for a pattern of a file's accesses.
+struct Adapted {
+  std::string access, way;   // way: "": the default is the fastest
+  i64 bytes = 0, gain_percent = 0;
+  bool decided = false;
+};
+
+Adapted adapted_of(const std::string& text) {
+  Adapted found;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t equals = std::min(line.find('='), line.size());
+    const std::string key = line.substr(0, equals), value = line.substr(std::min(equals + 1, line.size()));
+    if (key == "access") found.access = value;
+    if (key == "way") found.way = value;
+    if (key == "state") found.decided = value == "decided";
+    if (key == "bytes") found.bytes = std::strtoll(value.c_str(), nullptr, 10);
+    if (key == "gain_percent") found.gain_percent = std::strtoll(value.c_str(), nullptr, 10);
+  }
+  return found;
+}
+
+std::string text_of(const Adapted& one) {
+  const std::string what = "collective " + one.access + "s of " + bytes_text(static_cast<double>(one.bytes));
+  if (one.way.empty()) return what + " are fastest as they are";
+  if (one.gain_percent <= 0) return what + " go faster by " + one.way + "; by how much is not sure";
+  const std::string factor = factor_text(static_cast<double>(one.gain_percent) / 100);
+  return what + " go faster by " + one.way + " (" + factor + " times as fast as the default)";
+}
+
+// Of the file that took longest, unless only another one gained.
+std::string adapting_of(const Job& job) {
+  std::string first;
+  i64 decided = 0;
+  bool first_gains = false;
+  for (const JobFile& file : job.files) {
+    for (const TraceText& text : file.texts) {
+      if (text.kind != TextKind::kAdapted) continue;
+      const Adapted found = adapted_of(text.text);
+      if (!found.decided) continue;
+      ++decided;
+      if (!first.empty() && (found.way.empty() || first_gains)) continue;
+      first = "'" + file.name + "': " + text_of(found);
+      first_gains = !found.way.empty();
+    }
+  }
+  return first.empty() ? "" : "  mercutio_adapt found for " + printable(first) + (decided > 1 ? ", and something for " + count_of(decided - 1, "other pattern") : "") + "\n";
+}
+
 }  // namespace
 
 std::string verdict(const Job& job) {
@@ -144,6 +196,7 @@ std::string verdict(const Job& job) {
   out += "  time: " + split_of(sums) + "\n";
   if (const double queued = static_cast<double>(job.cores.queued_ns) * 1e-9 / ranks; queued >= 0.1 * job.seconds)
     out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
+  out += adapting_of(job);
   const std::vector<Finding> found = find_causes(job);
   const bool little = io_share(job) < kLittleIo;
   if (!found.empty() && !little && is_crowded(job))

@@ -84,7 +84,7 @@ TEST(Findings, FilesThatAreUsedInTurnsDontMakeTheRunLonger) {
   const auto cost = [](bool in_turns) {
     return find_causes(job_of_files(4, 10, [in_turns](i64, i64 file, FileTotals& f) {
       calls(f.of(Direction::kWrite, false), 10'000, 64, kSecond / 2);
-      f.closes = 9, f.close_ns = kSecond / 4, f.shortest_close_ns = 1000;
+      f.closes = 9, f.close_ns = f.late_opening_ns = kSecond / 4;
       f.first_ns = in_turns ? 1 : 1 + file * kSecond, f.last_ns = f.first_ns + (in_turns ? 10 : 1) * kSecond;
     }))[0].seconds;
   };
@@ -199,6 +199,23 @@ TEST(Verdict, NothingIsOneTimesAsFast) {
   const std::string little = verdict(job_that_reads({MiB, 4 * MiB, 3 * MiB, 0, true}, kSecond / 1000));
   EXPECT_NE(little.find("[amplified_reads]\n"), std::string::npos) << little;
   EXPECT_EQ(little.find("times as fast"), std::string::npos) << little;
+}
+
+TEST(Verdict, SaysWhatAdaptingFound) {
+  const auto text_with = [](const std::vector<std::string>& found) {
+    Job job = job_with(2, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, true), 10, MiB, kSecond); });
+    for (const std::string& one : found) job.files[0].texts.push_back(TraceText{TextKind::kAdapted, 0, 1, one});
+    return verdict(job);
+  };
+  const std::string begin = "\n  mercutio_adapt found for 'f': collective ", better = "access=write\nstate=decided\nbytes=1048576\nway=depth=2\ngain_percent=152\n";
+  const std::string unsure = "access=read\nstate=decided\nbytes=4096\nway=cb_nodes=1\ngain_percent=0\n", same = "access=write\nstate=decided\nbytes=4096\nway=\ngain_percent=0\n";
+  const auto has = [&](const std::vector<std::string>& found, const std::string& part) { return text_with(found).find(begin + part) != std::string::npos; };
+  EXPECT_TRUE(has({better}, "writes of 1.0 MiB go faster by depth=2 (1.5 times as fast as the default)\n")) << text_with({better});
+  EXPECT_TRUE(has({unsure}, "reads of 4.0 KiB go faster by cb_nodes=1; by how much is not sure\n")) << text_with({unsure});
+  EXPECT_TRUE(has({same}, "writes of 4.0 KiB are fastest as they are\n"));
+  EXPECT_TRUE(has({same, better}, "writes of 1.0 MiB go faster by depth=2 (1.5 times as fast as the default), and something for 1 other pattern\n"));
+  EXPECT_EQ(text_with({}).find("mercutio_adapt"), std::string::npos);
+  EXPECT_EQ(text_with({"access=write\nstate=undecided\nbytes=4096\n"}).find("mercutio_adapt"), std::string::npos);
 }
 
 }  // namespace

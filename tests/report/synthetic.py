@@ -86,7 +86,7 @@ def job(ranks, events=20000, pieces=1024):
     file = {"name": "out/field.nc", "amode": "wronly|create", "file_system": "lustre", "library": "", "files": 1, "seconds": 30.0, "totals": add_up(parts), "map": carried, "by_rank": parts,
             "texts": [{"kind": "hints", "count": 1, "text": "cb_buffer_size=16777216\ncb_nodes=32\n"},
                       {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
-    return {"version": 11, "pattern": "", "host_names": [f"node{i:03d}" for i in range(ranks // 32 + 1)],
+    return {"version": 12, "pattern": "", "host_names": [f"node{i:03d}" for i in range(ranks // 32 + 1)],
             "run": {"job": "4711", "user": "somebody", "command": "./synthetic input", "mpi": "an MPI", "mercutio": "0.1.0"},
             "rates": {"read": 0, "written": 2.5e9}, "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True, "io_share": 0.6, "held_part": 1, "crowded": False,
             "verdict": "", "findings": [finding], "files": [file], "calls_per_kept": 1, "rank_traces": traces}

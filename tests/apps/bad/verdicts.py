@@ -51,6 +51,11 @@ CASES = [
     Case("merged_writes", "merged_writes", {"drop romio_ds_write": 1, TOGETHER: 2}),
     fault("one_aggregator", "drop the hint cb_nodes=1"),
     fault("straggler", "see what rank"),
+    fault("late_opens", "see what rank", fault="straggler"),
+    fault("late_syncs", "see what rank", fault="straggler"),
+    fault("late_in_turns", "balance what", fault="straggler"),
+    fault("small_collectives", "move many records with one call"),
+    fault("shared_log", "MPI_File_write_ordered", fault="small_writes", never="set_view"),
     fault("serial", "open the file on MPI_COMM_WORLD"),
     fault("reopened", "out of the loop"),
     fault("many_syncs", "remove MPI_File_sync", on_disk=True),
@@ -62,11 +67,13 @@ CASES = [
     fault("many_files", "keep one file open"),
     fault("own_files", "keep one file open", fault="many_files", only_factors=True),
     fault("columns", TOGETHER, fault="merged_writes", never="romio_ds_write=disable"),
+    fault("holes_together", "write without holes", fault="merged_writes"),
     fault("hdf5", "H5FD_MPIO_COLLECTIVE", fault="small_writes", program="bad_hdf5"),
     fault("h5py", "with dset.collective", fault="small_writes", program="bad_h5py"),
     fault("netcdf4", "NC_COLLECTIVE", fault="small_writes", program="bad_netcdf"),
     fault("pnetcdf", "ncmpi_put_vara_..._all", fault="strided_writes", program="bad_pnetcdf", never="ignored_hints"),
-] + [Case(name) for name in ("good_collective", "good_steps", "good_little", "good_reads", "good_shares", "good_overlap")]
+] + [Case(name) for name in ("good_collective", "good_steps", "good_little", "good_reads", "good_shares", "good_overlap", "good_handed_on",
+                                 "good_columns")]
 
 
 class Runner:

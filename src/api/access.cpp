@@ -37,29 +37,13 @@ std::byte* address_of(const Buffer& buffer) {
   return is_bottom ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer.base));
 }
 
-// The arguments are wrong: nothing is moved.
-void refuse(AccessCall& call, Error error) {
-  call.memory = Memory{nullptr, contiguous_bytes(), 0};
-  call.memory_spec = byte_type();
-  call.argument_error = std::move(error);
-}
-
-// Makes an AccessCall from the arguments. Stores an error of the arguments in argument_error.
+// Makes an AccessCall from the arguments. Where they are wrong, nothing is moved, and argument_error is set.
 AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
-  AccessCall call;
-  call.name = row.name;
-  call.direction = row.direction;
-  call.positioning = row.positioning;
-  call.collective = row.collective;
-  call.offset = offset;
   Result<MemoryType> type = buffer.count < 0 ? Error{ErrorClass::kCount, "the count is negative"} : attempt([&] { return decode_memory(buffer.type); });
-  if (!type) {
-    refuse(call, std::move(type).error());
-    return call;
+  if (type) {
+    return {row.name, row.direction, row.positioning, row.collective, offset, {address_of(buffer), std::move(type->flat), buffer.count}, std::move(type->spec)};
   }
-  call.memory = Memory{address_of(buffer), std::move(type->flat), buffer.count};
-  call.memory_spec = std::move(type->spec);
-  return call;
+  return {row.name, row.direction, row.positioning, row.collective, offset, {nullptr, contiguous_bytes(), 0}, byte_type(), std::move(type).error()};
 }
 
 int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {

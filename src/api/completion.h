@@ -24,6 +24,7 @@ class Completion {
   int result(int code, MPI_Status* status) const;
   // The same for the statuses of a list.
   int result(int code, int count, MPI_Status* statuses) const;
+  bool empty() const { return failed_.empty(); }
   // Only stores the errors in the statuses of requests that are not completed.
   void tell(int count, MPI_Status* statuses) const;
 

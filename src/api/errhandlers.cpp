@@ -91,20 +91,10 @@ bool Errhandlers::fits_files(MPI_Errhandler handle) const {
   return returns_errors(handle) || handle == MPI_ERRORS_ARE_FATAL || is_errors_abort(handle) || knows(handle);
 }
 
-// Handlers of C++ programs may throw, and these exceptions must reach the program. True while a handler runs, and from its
-// exception until that has left the library.
-static thread_local bool in_handler = false;
-static thread_local int calls = 0;   // depth of nested calls
-
-Errhandlers::CallScope::CallScope() : in_handler_(std::exchange(in_handler, false)) { ++calls; }
-
-Errhandlers::CallScope::~CallScope() {
-  --calls;
-  if (returns_) in_handler = in_handler_;
-  if (!returns_ && calls == 0) in_handler = false;
+Errhandlers::OfThread& Errhandlers::of_this_thread() {
+  static thread_local OfThread state;
+  return state;
 }
-
-bool Errhandlers::has_thrown() { return in_handler; }
 
 // Calls a function that takes an object of class MPI::File. MPICH's bindings would call it again for an error that is returned.
 static void call_cxx(void (*glue)(), void (*function)(), MPI_File* file, int* code) {
@@ -130,7 +120,8 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
   }
   int shown = code;
   Fint fortran_file = entry.language == HandlerLanguage::kFortran ? process().handles.to_fortran(file) : 0;
-  in_handler = true;
+  OfThread& mine = of_this_thread();
+  mine.in_handler = true;
   if (entry.language == HandlerLanguage::kCxx) {
     call_cxx(entry.glue, entry.function, &file, &shown);
   } else if (entry.language == HandlerLanguage::kC) {
@@ -138,7 +129,7 @@ int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int
   } else {
     reinterpret_cast<void (*)(Fint*, Fint*)>(entry.function)(&fortran_file, &shown);
   }
-  in_handler = false;
+  mine.in_handler = false;
   return shown;   // a handler that sets MPI_SUCCESS has handled the error; any other leaves it to the caller
 }
 

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "base/types.h"
@@ -14,6 +15,13 @@ namespace mercutio {
 enum class HandlerLanguage { kC, kFortran, kCxx };
 
 class Errhandlers {
+  // Handlers of C++ programs may throw, and these exceptions must reach the program.
+  struct OfThread {
+    bool in_handler = false;   // while a handler runs, and from its exception until that has left the library
+    int calls = 0;             // depth of nested calls
+  };
+  static OfThread& of_this_thread();   // looked up once a call, which takes nanoseconds in a library that is loaded late
+
  public:
   // Creates a handler that calls `function` (an MPI_File_errhandler_function or a Fortran subroutine).
   int create(void (*function)(), HandlerLanguage language, MPI_Errhandler* handle);
@@ -32,18 +40,23 @@ class Errhandlers {
   // Calls the handler for `code`, with `file` as its argument. Returns the return value of the MPI call.
   int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
   // Whether the exception being handled was thrown by a handler of the program.
-  static bool has_thrown();
+  static bool has_thrown() { return of_this_thread().in_handler; }
 
   // Created at the beginning of every call of the library.
   class CallScope {
    public:
-    CallScope();
-    ~CallScope();
+    CallScope() : mine_(of_this_thread()), in_handler_(std::exchange(mine_.in_handler, false)) { ++mine_.calls; }
+    ~CallScope() {
+      --mine_.calls;
+      if (returns_) mine_.in_handler = in_handler_;
+      if (!returns_ && mine_.calls == 0) mine_.in_handler = false;
+    }
     CallScope(const CallScope&) = delete;
     CallScope& operator=(const CallScope&) = delete;
     void returns() { returns_ = true; }   // no exception leaves the call
 
    private:
+    OfThread& mine_;
     const bool in_handler_;   // the state of the enclosing call, if any
     bool returns_ = false;
   };

@@ -214,14 +214,34 @@ bool JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   if (!good) complain("the ranks' pieces", traces ? "no memory to record anything" : traces.error().what);
   if (!file) complain(trace_path_, "it is no file");
   const bool written = good && file && (trace_path_.empty() || write_file("trace", trace_path_, begun_ns_, pieces));
-  if (!good || report_path_.empty()) return written;
-  const std::string text = verdict(job_of(std::move(*traces)));
+  if (good && !report_path_.empty()) tell_verdict(std::move(*traces));
+  return written;
+}
+
+void JobTrace::tell_verdict(std::vector<RankTrace> traces) const {
+  const std::string text = verdict(job_of(std::move(traces)));
   if (report_path_ == "-") {
     std::fputs(text.c_str(), stderr);
   } else {
     (void)write_file("report", report_path_, begun_ns_, std::as_bytes(std::span(text)));
   }
-  return written;
+}
+
+// The first rank that was asked for a trace reports what it did itself.
+void JobTrace::end_alone() {
+  if (first_traced_ == rank_) {
+    const std::string report = report_path_.empty() ? "" : "; the report is of rank " + std::to_string(rank_) + " alone";
+    const std::string trace = piece_path().empty() ? "" : "; what each rank recorded stays; run: mercutio report " + trace_path_;
+    std::fprintf(stderr, "mercutio: MERCUTIO_TRACE or MERCUTIO_REPORT is not set on all ranks%s%s\n", report.c_str(), trace.c_str());
+    const Status told = attempt([&]() -> Status {
+      if (!recorder_ || report_path_.empty()) return ok_status();
+      MERCUTIO_LET(std::vector<RankTrace> mine, parse_trace(recorder_->snapshot_within(MergePlan(ranks_).piece_bytes)));
+      tell_verdict(std::move(mine));
+      return ok_status();
+    });
+    if (!told) complain("the report", told.error().what);
+  }
+  tell_command('e');
 }
 
 void JobTrace::end() {
@@ -230,6 +250,7 @@ void JobTrace::end() {
     const Status written = record_->write(recorder_.get());
     if (!written && rank_ == 0 && !report_path_.empty()) std::fprintf(stderr, "mercutio: no record for the site: %s\n", written.error().what.c_str());
   }
+  if (asked() && first_traced_ >= 0) return end_alone();
   if (asked()) end_trace();   // also without a recorder: the others count on this rank
 }
 

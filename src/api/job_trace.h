@@ -3,6 +3,7 @@
 // pointer.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 namespace mercutio {
 
 class Recorder;
+struct RankTrace;
 struct RecorderOptions;
 
 class JobTrace {
@@ -25,8 +27,10 @@ class JobTrace {
   bool keeps_steps() const { return !trace_path_.empty(); }
   Tracer* tracer();
   i64* job() const;   // Context::job
+  std::atomic<i64>* first_traced() { return asked() ? &first_traced_ : nullptr; }   // Context::first_traced
   std::atomic<bool>* all_record() { return record_ ? record_->all_record() : nullptr; }
-  // Called in MPI_Finalize. Never waits for ever: after two minutes the pieces are left for `mercutio report`.
+  // Called in MPI_Finalize. Where a file that all ranks opened has shown that some keep no trace, nobody waits for them. Else, after two
+  // minutes, the pieces are left for `mercutio report`.
   void end();
 
  private:
@@ -34,14 +38,17 @@ class JobTrace {
   std::string piece_path() const;
   RecorderOptions recorder_options() const;
   void end_trace();
+  void end_alone();
   void tell_command(char what) const;
   bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: the pieces of all ranks
   bool conclude(const std::vector<std::byte>& pieces) const;   // false: no trace is written that was asked for
+  void tell_verdict(std::vector<RankTrace> traces) const;
 
   bool together_ = false;
   int rank_ = 0, ranks_ = 1;
   i64 begun_ns_ = 0;                      // time of the begin, by the clock of file timestamps
   std::string trace_path_, report_path_;  // empty: not requested; report "-": stderr
+  std::atomic<i64> first_traced_{-1};
   std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<JobRecord> record_;     // null: no record was requested
 };

@@ -89,9 +89,11 @@ int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_Fil
   for (const Status* status : {&enough, &read})
     if (call.argument_error) call.argument_error = *status;
   call.start_ns = start_ns;
-  if (process().trace.keeps_steps()) call.members = members_of(comm);
   const std::atomic<bool>* const all_record = process().trace.all_record();
-  call.whole_world = all_record && !*all_record && members_of(comm) == "world";
+  const bool asks = process().trace.first_traced() || (all_record && !*all_record);
+  const std::string members = asks || process().trace.keeps_steps() ? members_of(comm) : "";
+  call.whole_world = members == "world";
+  if (process().trace.keeps_steps()) call.members = members;
   Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);
   if (!made) return fail_open(call.file_name, made.error());
   auto handle = std::make_unique<OpenHandle>();

@@ -142,7 +142,7 @@ Context Process::context() {
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  return Context{&progress, &datareps, trace.tracer(), &hints, is_world_root(), processes_of_job(), kTakesPartialEtypes, &buffers, &published, trace.job(), trace.all_record()};
+  return Context{&progress, &datareps, trace.tracer(), &hints, is_world_root(), processes_of_job(), kTakesPartialEtypes, &buffers, &published, trace.job(), trace.first_traced(), trace.all_record()};
 }
 
 Process& process() {

@@ -1,7 +1,5 @@
 #include "base/attempt.h"
 
-#include <cxxabi.h>
-
 #include <cerrno>
 #include <exception>
 #include <new>
@@ -26,8 +24,6 @@ Error described(ErrorClass cls, const char* text, int sys_errno) {
 Error current_error() {
   try {
     throw;
-  } catch (abi::__forced_unwind&) {
-    throw;
   } catch (const std::bad_alloc&) {
     return no_memory();
   } catch (const std::length_error&) {   // a list longer than any memory
@@ -37,6 +33,7 @@ Error current_error() {
   } catch (const std::exception& error) {
     return described(ErrorClass::kIntern, error.what(), 0);
   } catch (...) {
+    if (!std::current_exception()) throw;   // not one of C++: by it glibc ends a cancelled thread
     return described(ErrorClass::kIntern, "an unknown exception", 0);
   }
 }

@@ -17,6 +17,7 @@ struct Counters {
   i64 merged_bytes = 0;     // read from the file only to be written back around new data
   i64 hole_bytes = 0;       // read from the file only because they lie between requested bytes
   i64 plans_reused = 0;     // 1: the plan came from the cache
+  bool adapted = false;     // mercutio_adapt has chosen another way than the default
   PhaseClock clock;         // runs only while tracing
 
   void saw_in_degree(i64 others) { in_degree = std::max(in_degree, others); }

@@ -9,6 +9,10 @@
 #include <utility>
 #include <vector>
 
+#ifndef MADV_POPULATE_WRITE   // not in the headers of musl and of glibc before 2.35
+#define MADV_POPULATE_WRITE 23
+#endif
+
 namespace mercutio {
 
 template <class T>

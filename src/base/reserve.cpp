@@ -66,6 +66,11 @@ void Reserve::no_memory() {
 
 }  // namespace
 
+int& UsesReserve::uses() {
+  static thread_local int of_this_thread = 0;
+  return of_this_thread;
+}
+
 Status hold_reserve() {
   if (reserve.hold()) return ok_status();
   return Error{ErrorClass::kNoMem, "out of memory", ENOMEM};

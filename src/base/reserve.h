@@ -20,22 +20,23 @@ Status hold_reserve();
 // During its lifetime, allocations of this thread may use the reserve.
 class UsesReserve {
  public:
-  UsesReserve() { ++uses_; }
-  ~UsesReserve() { --uses_; }
+  UsesReserve() : mine_(uses()) { ++mine_; }
+  ~UsesReserve() { --mine_; }
   UsesReserve(const UsesReserve&) = delete;
   UsesReserve& operator=(const UsesReserve&) = delete;
-  static bool here() { return uses_ > 0; }
+  static bool here() { return uses() > 0; }
 
  private:
   friend class SparesReserve;
-  static inline thread_local int uses_ = 0;
+  static int& uses();   // of this thread: looked up once, which takes nanoseconds in a library that is loaded late
+  int& mine_;
 };
 
 // The opposite: for allocations whose failure the caller can handle.
 class SparesReserve {
  public:
-  SparesReserve() : uses_(std::exchange(UsesReserve::uses_, 0)) {}
-  ~SparesReserve() { UsesReserve::uses_ = uses_; }
+  SparesReserve() : uses_(std::exchange(UsesReserve::uses(), 0)) {}
+  ~SparesReserve() { UsesReserve::uses() = uses_; }
   SparesReserve(const SparesReserve&) = delete;
   SparesReserve& operator=(const SparesReserve&) = delete;
 

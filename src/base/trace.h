@@ -18,7 +18,7 @@
 
 namespace mercutio {
 
-enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite };
+enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite, kSize };
 
 // The arguments of one data-access call.
 struct AccessFacts {
@@ -28,6 +28,7 @@ struct AccessFacts {
   bool failed = false;
   i64 end_offset = 0;      // in the file, behind the last byte
   i64 piece_bytes = 0;     // the first contiguous piece in the file
+  bool shared = false;     // by the shared file pointer
 };
 
 struct TraceEvent {
@@ -37,10 +38,11 @@ struct TraceEvent {
   i64 bytes = 0;      // kAbsorbedRead: bytes that were read ahead and never requested
   i64 offset = -1;
   std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is not new
-  const Counters* counters = nullptr;   // kCollective, kAccess: of the access; valid during the call only
+  const Counters* counters = nullptr;   // kCollective, kAccess: of the access; kStorage*: likewise, or null; valid during the call only
   const AccessFacts* access = nullptr;  // kAccess
-  i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file
+  i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file; kSize: of calls that take about as long
   i64 span = 0;       // kStorage*: from the begin of the first piece to the end of the last
+  i64 late_ns = 0;    // kOpen, kClose, kSync: that the rank waited for others, which came later
 };
 
 inline constexpr i64 kSketchesKept = 8;
@@ -107,7 +109,7 @@ class TraceSink {
   using ShapeMaker = std::function<std::optional<std::vector<std::byte>>(i64 room)>;
   virtual i64 shape(const std::string& /*key*/, const ShapeMaker& /*make*/) { return kNoShape; }
   virtual void record(const TraceEvent& event) = 0;   // any thread
-  // A fact about the file as text: "hints" (key=value lines), "notes" (on requested hints), "sketch" (of a collective access,
+  // A fact about the file as text: "hints" (key=value lines), "notes" (on requested hints), "adapted" (of a pattern, key=value lines), "sketch" (of a collective access,
   // model/access_sketch.h; only the first kSketchesKept are kept).
   virtual void note(std::string_view /*what*/, std::string_view /*text*/) {}
 

@@ -49,6 +49,12 @@ class Yielding {
     left_out_.store(more, std::memory_order_relaxed);
     return false;
   }
+  bool were_slow() const { return waits_.load(std::memory_order_relaxed) > 0; }
+  // The yields so far were among accesses that the next ones have nothing to do with. Don't call it if yields were slow before those accesses already (were_slow).
+  void forget() {
+    waits_.store(0, std::memory_order_relaxed);
+    left_out_.store(0, std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<i64> waits_{0};     // number of waits that do without yields after a slow one; doubled by each slow yield

@@ -36,5 +36,17 @@ TEST(Yielding, ComesBackOnceTheCoreIsFree) {
   EXPECT_EQ(waits_without(yielding), 64);
 }
 
+TEST(Yielding, IsKnownToBeSlowUntilItIsForgotten) {
+  Yielding yielding;
+  yielding.took(2'000);
+  EXPECT_FALSE(yielding.were_slow());
+  yielding.took(3'000'000);
+  EXPECT_EQ(waits_without(yielding), 64);
+  EXPECT_TRUE(yielding.were_slow());
+  yielding.forget();
+  EXPECT_FALSE(yielding.were_slow());
+  EXPECT_EQ(waits_without(yielding), 0);
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "load.h"
@@ -50,7 +51,11 @@ static _Thread_local char why[512];
 static const char *gluster_explain(void) { return why; }
 
 /* The error of a call that has failed, before which errno was 0: now and then the library leaves it alone. */
-static int last_error(void) { return errno > 0 ? errno : EIO; }
+static int last_error(void) {
+  if (errno > 0) return errno;
+  if (!why[0]) snprintf(why, sizeof why, "libgfapi failed and gave no error number");
+  return EIO;
+}
 static int plain(int64_t result) { return result < 0 ? last_error() : 0; }
 #define TRY(call) (errno = 0, plain(call))
 
@@ -133,13 +138,28 @@ static int connect_client(const Name *name, void **volume) {
   return error;
 }
 
+/* How long the volume's volfile is. The library connects with it, and stores it a moment later: glfs_init may return before. 0: it never came. */
+static size_t volfile_bytes(void *volume) {
+  enum { MOST_SECONDS = 10 };
+  struct timespec now, end;
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  end.tv_sec += MOST_SECONDS;
+  do {
+    const ssize_t lacking = glfs.get_volfile(volume, NULL, 0);
+    if (lacking < 0) return (size_t)-lacking;
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while (now.tv_sec < end.tv_sec);
+  return 0;
+}
+
 /* What the volume is made of: parts of its volfile, the graph of the client. */
 static int query_volume(Client *client) {
-  errno = 0;
-  const ssize_t lacking = glfs.get_volfile(client->volume, NULL, 0);
-  char *graph = lacking < 0 ? calloc(1, (size_t)-lacking + 1) : NULL;
-  if (!graph) return lacking < 0 ? ENOMEM : EIO;
-  const int error = TRY(glfs.get_volfile(client->volume, graph, (size_t)-lacking));
+  const size_t bytes = volfile_bytes(client->volume);
+  if (!bytes) return snprintf(why, sizeof why, "libgfapi doesn't say what the volume is made of"), EIO;
+  char *graph = calloc(1, bytes + 1);
+  if (!graph) return ENOMEM;
+  const int error = TRY(glfs.get_volfile(client->volume, graph, bytes));
   client->sharded = strstr(graph, "type features/shard\n") != NULL;
   client->dispersed = strstr(graph, "type cluster/disperse\n") != NULL;
   free(graph);

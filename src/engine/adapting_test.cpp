@@ -28,7 +28,6 @@ class AdaptingRank {
     if (!arena_) arena_ = NodeArena::make_private(comm).value();
     file_ = EngineFile{&storage, &comm, &hints, nullptr, &dirty_, true};
     file_.plans = &plans_;
-    file_.dense = &dense_;
     file_.patterns = &patterns_;
     file_.run_lists = &run_lists_;
     file_.adapter = &adapter;
@@ -54,7 +53,6 @@ class AdaptingRank {
   std::shared_ptr<NodeArena> arena_;
   std::atomic<bool> dirty_{false};
   PlanCache plans_;
-  DensePatterns dense_;
   PatternMemory patterns_;
   RunListCaches run_lists_;
   EngineFile file_;
@@ -95,6 +93,20 @@ TEST_P(Adapting, MovesTheRightBytesAlikeOnAllRanks) {
       GetParam().topology());
   for (const auto& history : histories) EXPECT_EQ(history, histories[0]);
   EXPECT_NE(histories[0].back().find("trials"), std::string::npos) << histories[0].back();
+}
+
+// One run of each rank on one node, on storage that only copies: nothing is planned, so there is nothing to try.
+TEST(AdaptingRuns, AreMovedAsWithout) {
+  SharedFile file;
+  run_ranks(4, [&](Comm& comm) {
+    AdaptingRank rank(comm, file);
+    for (i64 number = 0; number < 30; ++number) {
+      OwnedAccess owned = make_access(Direction::kWrite, make_view(0, byte_type()), (number * 4 + comm.rank()) * 64, 64, make_contiguous(64, byte_type()));
+      ASSERT_TRUE(rank.move(owned).ok());
+    }
+    EXPECT_EQ(rank.storage.counts.writes, comm.rank() == 0 ? 30 : 0);
+    EXPECT_EQ(rank.adapter.report(), "");
+  });
 }
 
 TEST_P(Adapting, EndsWithAFailure) {

@@ -1,5 +1,5 @@
 // Agreement: one all-reduce finds the lowest failing rank. Only if there is one, its Error is broadcast. If rank 0 acts in between, the
-// agreement is a reduction to rank 0 and a broadcast; on a single node it is one gather in which rank 0 takes part last.
+// agreement is a reduction to rank 0 and a broadcast.
 #include "engine/collectives.h"
 
 #include <algorithm>
@@ -63,48 +63,6 @@ Task<Status> tell_error(const Channel& channel, Status mine, i64 failing) {
   co_return from_bytes(report);
 }
 
-using Act = std::function<void()>;
-
-Task<Status> act_on_node(const Channel& channel, std::span<i64> words, const Act& act) {
-  NodeArena& arena = channel.ticket->arena();
-  co_await until([&] { return channel.ticket->is_current(); });
-  if (channel.comm->failed(/*may_call=*/false)) co_return rank_died();
-  if (arena.is_first()) {
-    co_await until([&] { return arena.others_posted(); });
-    for (i64 i = 1; i < std::ssize(arena.members()); ++i)
-      combine(words, {reinterpret_cast<const i64*>(arena.next_contribution(i)), words.size()}, Reduce::kMin);
-    act();
-  }
-  arena.post(const_bytes_of(words), NodeArena::Order::kFirstRankLast);
-  co_await until([&] { return arena.all_posted(); });
-  std::memcpy(words.data(), arena.contribution(0), words.size_bytes());
-  co_return ok_status();
-}
-
-Task<Status> act_among(const Channel& channel, Peers peers, std::span<i64> words, const Act& act) {
-  const i64 root = peers.peer_of(*channel.comm, 0);
-  MERCUTIO_CO_TRY(co_await reduce_to(channel, peers, root, words, Reduce::kMin));
-  if (peers.me == root) act();
-  co_return co_await hand_down(channel, peers, root, bytes_of(words));
-}
-
-// Reduces the words to their minima, acts on rank 0, and gives all ranks the words of rank 0.
-Task<Status> reduce_and_act(const Channel& channel, std::span<i64> words, const Act& act) {
-  if (!channel.ticket) co_return co_await act_among(channel, all_ranks(*channel.comm), words, act);
-  NodeArena& arena = channel.ticket->arena();
-  if (arena.whole()) co_return co_await act_on_node(channel, words, act);
-  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(words)));
-  if (arena.is_first()) {
-    reduce_node(arena, words, Reduce::kMin);
-    Status done = co_await act_among(channel, first_ranks(*channel.comm, arena), words, act);
-    arena.publish(done, const_bytes_of(words));
-    co_return done;
-  }
-  MERCUTIO_CO_TRY(arena.result_status());
-  std::memcpy(words.data(), arena.result().data(), words.size_bytes());
-  co_return ok_status();
-}
-
 }  // namespace
 
 Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest) {
@@ -144,7 +102,7 @@ Task<Status> agree_after(const Channel& channel, Status mine, std::span<i64> low
     words.all[0] = 0;
     mine = std::move(done);
   };
-  MERCUTIO_CO_TRY(co_await reduce_and_act(channel, words.used, act));
+  MERCUTIO_CO_TRY(co_await all_reduce(channel, words.used, Reduce::kMin, &act));
   words.give(lowest);
   if (words.all[0] == ranks) co_return mine;
   co_return co_await tell_error(channel, std::move(mine), words.all[0]);

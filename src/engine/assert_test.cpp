@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/coverage.h"
+#include "engine/pending_io.h"
 
 namespace mercutio {
 namespace {
@@ -13,9 +13,9 @@ TEST(AssertDeathTest, ReportsFileAndLineAndEndsTheProgram) {
 }
 
 TEST(AssertDeathTest, AreEnabledInTheLibraryUnderTest) {
-  Coverage coverage;
-  coverage.reset(100);
-  EXPECT_DEATH(coverage.add(90, 101), "coverage.cpp");
+  const EngineFile file;
+  PendingIo pending(file, Direction::kWrite);
+  EXPECT_DEATH(pending.start(0, IoPiece{}), "pending_io.cpp");
 }
 
 }  // namespace

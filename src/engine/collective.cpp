@@ -8,8 +8,10 @@
 #include <string_view>
 
 #include "base/attempt.h"
+#include "base/yielding.h"
 #include "engine/enter.h"
 #include "engine/messages.h"
+#include "engine/node_entry.h"
 #include "engine/pieces.h"
 #include "engine/exchange.h"
 #include "engine/runs.h"
@@ -20,14 +22,6 @@ namespace {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
-// The hints for an access without exchange if the plan decides about sieving. Null: those of the file.
-std::unique_ptr<const Hints> hints_for(const Plan& plan, const Hints& hints) {
-  if (plan.strategy != Strategy::kList && plan.strategy != Strategy::kSieve) return nullptr;
-  auto changed = std::make_unique<Hints>(hints);
-  changed->romio_ds_read = changed->romio_ds_write = plan.strategy == Strategy::kSieve ? Toggle::kEnable : Toggle::kDisable;
-  return changed;
-}
-
 // Excludes data beyond the end of the file, so that part of the user's buffer stays unchanged.
 void clip_to_file(PeerAccess& peer, i64 file_bytes) {
   if (peer.end <= peer.begin || peer.last <= file_bytes) return;
@@ -36,20 +30,10 @@ void clip_to_file(PeerAccess& peer, i64 file_bytes) {
 }
 
 // Moves this rank's own data, and records whether a read blocked, on which the next plan depends.
-Result<i64> move_alone(const EngineFile& file, const Access& access, bool atomic) {
-  const auto move = [&] { return independent(file, access, IndependentOptions{atomic}); };
-  return reads(access) ? probe_read(file, access.bytes, move) : move();
-}
-
-Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic, const Plan* plan) {
+Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic) {
   if (access.bytes == 0) return i64{0};
-  return attempt([&] {
-    const std::unique_ptr<const Hints> hints = plan ? hints_for(*plan, *file.hints) : nullptr;
-    if (!hints) return move_alone(file, access, atomic);
-    EngineFile changed = file;
-    changed.hints = hints.get();
-    return move_alone(changed, access, atomic);
-  });
+  const auto move = [&] { return attempt([&] { return independent(file, access, IndependentOptions{atomic}); }); };
+  return reads(access) ? probe_read(file, access.bytes, move) : move();
 }
 
 // Flushes the aggregator's cache after a write: later writes of these bytes by other ranks must reach the file after it.
@@ -59,24 +43,33 @@ Status flush_after_write(const EngineFile& file, const Access& access, Status st
   return stored ? std::move(written) : std::move(stored);
 }
 
-// What the last agreement of an access finds: the lowest of a value of the ranks and, if the adapter asks for it, the time of the slowest rank.
+// What the last agreement of an access finds: the lowest of a value of the ranks and, if the adapter asks for it, the time that the access took. Ranks
+// of one node have one clock. With fewer cores than ranks, the first may have ended before the last gets a core, so the time is that from the first
+// begin to the last end. Ranks of several nodes have the time of the slowest one.
 class LastAgreement {
  public:
-  LastAgreement(const EngineFile& file, const Agreed& agreed) : adapter_(agreed.measured_from_ns != 0 ? file.adapter : nullptr), from_ns_(agreed.measured_from_ns) {}
+  LastAgreement(const EngineFile& file, const Agreed& agreed)
+      : adapter_(agreed.measured_from_ns != 0 ? file.adapter : nullptr), one_clock_(file.comm->topology().nodes() <= 1), from_ns_(agreed.measured_from_ns), yields_were_slow_(agreed.yields_were_slow) {}
   std::span<i64> values(i64 lowest) {
     values_[0] = lowest;
-    if (adapter_) values_[1] = from_ns_ - now_ns();
-    return std::span(values_).first(adapter_ ? 2 : 1);
+    if (!adapter_) return std::span(values_).first(1);
+    values_[1] = one_clock_ ? from_ns_ : 0;
+    values_[2] = (one_clock_ ? 0 : from_ns_) - now_ns();
+    return values_;
   }
   i64 lowest() const { return values_[0]; }
   void succeeded() const {
-    if (adapter_) adapter_->saw(-values_[1]);
+    if (!adapter_) return;
+    if (adapter_->tries() && !yields_were_slow_) yielding.forget();
+    adapter_->saw(-values_[2] - values_[1]);
   }
 
  private:
   Adapter* const adapter_;
+  const bool one_clock_;
   const i64 from_ns_;
-  i64 values_[2] = {};
+  const bool yields_were_slow_;
+  i64 values_[3] = {};
 };
 
 // All ranks agree on the status and on the end of the file. Returns the bytes moved by this rank.
@@ -132,14 +125,10 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   WindowMemory memory;
   MERCUTIO_CO_TRY(co_await find_memory(channel, *agreed.plan, memory));
   const i64 start = file.trace ? now_ns() : 0;
-  Exchange exchange(file, channel, *memory.arena, {*agreed.plan, agreed.ranges, agreed.borders, agreed.dense},
-                    RankAccess{access.direction, mine, &access.memory, access.position});
-  co_await until([&] {
-    const ExchangePhaseScope scope(*channel.counters);
-    return exchange.advance();
-  });
+  // A variable, because g++ 12 destroys a temporary twice here.
+  const RankAccess own{access.direction, mine, &access.memory, access.position};
+  const Outcome outcome = co_await exchange(file, channel, *memory.arena, agreed, own);
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
-  const Outcome& outcome = exchange.outcome();
   if (!outcome.messages) co_return outcome.messages.error();
   if (reads(access)) co_return co_await finish(channel, access, outcome, mine, LastAgreement(file, agreed));
   channel.counters->clock.enter(Phase::kAgree);
@@ -147,7 +136,7 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   Status stored = flush_after_write(file, access, outcome.storage);
   MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values(outcome.holes ? 0 : 1)));
   last.succeeded();
-  if (agreed.dense_key != 0 && last.lowest() == 1) file.dense->learn(agreed.dense_key);
+  if (agreed.dense_key != 0 && last.lowest() == 1) file.patterns->learn_dense(agreed.dense_key);
   co_return mine.end - mine.begin;
 }
 
@@ -167,6 +156,10 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
   channel.counters = &counters;
   const i64 start = file.trace ? now_ns() : 0;
   if (!channel.ticket) file.adapter = nullptr;   // accesses may overtake each other
+  const auto told = [&](Result<i64> moved) {
+    if (file.trace) file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), moved ? *moved : 0, -1, {}, &counters});
+    return moved;
+  };
   Agreed agreed;
   agreed.atomic = options.atomic;
   Result<i64> moved = i64{0};
@@ -176,8 +169,9 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     if (expects_runs(file, access.direction)) {
       std::optional<Result<i64>> run = co_await move_runs(file, channel, access.direction, run_of(file, access, options));
       if (run && options.more) *options.more = false;
-      if (run) co_return *std::move(run);
+      if (run) co_return told(*std::move(run));
       options.declined = true;
+      counters.clock.enter(Phase::kArrive);
     }
   }
   if (!options.individual) {
@@ -193,7 +187,9 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
     moved = co_await exchange_and_agree(file, channel, access, agreed);
   } else {
-    moved = move_own(file, access, agreed.atomic, agreed.plan.get());
+    if (agreed.plan && agreed.plan->strategy == Strategy::kList) file.sieving = Toggle::kDisable;
+    if (agreed.plan && agreed.plan->strategy == Strategy::kSieve) file.sieving = Toggle::kEnable;
+    moved = move_own(file, access, agreed.atomic);
     Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
     if (!moved) status = moved.error();
     counters.clock.enter(Phase::kAgree);
@@ -202,10 +198,7 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     if (moved) last.succeeded();
   }
   if (file.adapter && !moved) file.adapter->end();
-  if (file.trace) {
-    file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), moved ? *moved : 0, -1, {}, &counters});
-  }
-  co_return moved;
+  co_return told(std::move(moved));
 }
 
 }  // namespace mercutio

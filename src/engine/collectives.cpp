@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "engine/messages.h"
 #include "engine/peers.h"
@@ -13,6 +14,13 @@ namespace mercutio {
 namespace {
 
 bool fits(const Channel& channel, size_t bytes) { return channel.ticket && static_cast<i64>(bytes) <= NodeArena::kGatherBytes; }
+
+Task<Status> act_among(const Channel& channel, Peers peers, std::span<i64> values, Reduce op, const Act& act) {
+  const i64 root = peers.peer_of(*channel.comm, 0);
+  MERCUTIO_CO_TRY(co_await reduce_to(channel, peers, root, values, op));
+  if (peers.me == root) act();
+  co_return co_await hand_down(channel, peers, root, bytes_of(values));
+}
 
 }  // namespace
 
@@ -30,61 +38,50 @@ bool NodeGather::operator()() {
     if (!channel->ticket->is_current()) return false;
     died = channel->comm->failed(/*may_call=*/false);
     if (died) return true;
-    arena.post(mine);
+    arena.post(mine, publishes);
     posted = true;
   }
-  return arena.whole() || arena.is_first() ? arena.all_posted() : arena.expecting_wake(arena.published());
+  return publishes && !arena.is_first() ? arena.expecting_wake(arena.published()) : arena.all_posted();
 }
 
 Status gather_at_once(const Channel& channel, ConstBytes mine, const Pause& pause) {
   NodeArena& arena = channel.ticket->arena();
   MERCUTIO_ASSERT(arena.whole() && channel.ticket->is_current());
   if (channel.comm->failed(/*may_call=*/false)) return rank_died();
-  arena.post(mine);
+  arena.post(mine, /*publishes=*/false);
   for (i64 looks = 1; !arena.all_posted(); ++looks)
     if (!pause(looks)) return rank_died();
   return ok_status();
 }
 
-Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op) {
-  if (!fits(channel, values.size_bytes())) co_return co_await reduce_among(channel, all_ranks(*channel.comm), values, op);
-  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(values)));
+Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op, const Act* act) {
+  const auto among = [&](Peers peers) {
+    return act ? act_among(channel, peers, values, op, *act) : reduce_among(channel, peers, values, op);
+  };
+  if (!fits(channel, values.size_bytes())) co_return co_await among(all_ranks(*channel.comm));
+  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(values), /*acts=*/act != nullptr));
   NodeArena& arena = channel.ticket->arena();
-  if (arena.whole() || arena.is_first()) reduce_node(arena, values, op);
-  if (arena.whole()) co_return ok_status();
-  if (arena.is_first()) {
-    Status reduced = co_await reduce_among(channel, first_ranks(*channel.comm, arena), values, op);
-    arena.publish(reduced, const_bytes_of(values));
-    co_return reduced;
-  }
-  MERCUTIO_CO_TRY(arena.result_status());
-  std::memcpy(values.data(), arena.result().data(), values.size_bytes());
-  co_return ok_status();
+  const bool publishes = act || !arena.whole();
+  if (publishes && !arena.is_first()) co_return arena.take_result(bytes_of(values));
+  reduce_node(arena, values, op);
+  if (!publishes) co_return ok_status();
+  Status done = ok_status();
+  if (arena.whole()) (*act)();
+  if (!arena.whole()) done = co_await among(first_ranks(*channel.comm, arena));
+  arena.publish(done, const_bytes_of(values));
+  co_return done;
 }
 
 namespace {
 
-// Sorts the items of all ranks by rank. In `by_node` the items of each node are adjacent.
-void sort_by_rank(const Comm& comm, const Peers& peers, std::span<const i64> sizes, ConstBytes by_node, Bytes all) {
-  const size_t item = all.size() / static_cast<size_t>(comm.size());
-  std::vector<size_t> next;
-  size_t at = 0;
-  for (const i64 bytes : sizes) {
-    next.push_back(at);
-    at += static_cast<size_t>(bytes);
-  }
-  for (i64 rank = 0; rank < comm.size(); ++rank) {
-    size_t& from = next[static_cast<size_t>(peers.peer_of(comm, rank))];
-    std::memcpy(all.data() + static_cast<size_t>(rank) * item, by_node.data() + from, item);
-    from += item;
-  }
-}
-
+// On first ranks: gathers the items of all nodes, which are adjacent by node, and sorts them by rank.
 Task<Status> gather_between_nodes(const Channel& channel, size_t item, Bytes all) {
   const NodeArena& arena = channel.ticket->arena();
   const Peers peers = first_ranks(*channel.comm, arena);
-  std::vector<i64> sizes(static_cast<size_t>(peers.count), 0);
-  for (i64 rank = 0; rank < channel.comm->size(); ++rank) sizes[static_cast<size_t>(peers.peer_of(*channel.comm, rank))] += static_cast<i64>(item);
+  const auto node_of = [&](i64 rank) { return static_cast<size_t>(peers.peer_of(*channel.comm, rank)); };
+  std::vector<i64> sizes(static_cast<size_t>(peers.count), 0), next(sizes.size());
+  for (i64 rank = 0; rank < channel.comm->size(); ++rank) sizes[node_of(rank)] += static_cast<i64>(item);
+  std::exclusive_scan(sizes.begin(), sizes.end(), next.begin(), i64{0});
   std::vector<std::byte> mine;
   for (size_t i = 0; i < arena.members().size(); ++i) {
     const std::byte* theirs = arena.contribution(static_cast<i64>(i));
@@ -92,7 +89,10 @@ Task<Status> gather_between_nodes(const Channel& channel, size_t item, Bytes all
   }
   auto gathered = co_await gather_among(channel, peers, sizes, mine);
   if (!gathered) co_return std::move(gathered).error();
-  sort_by_rank(*channel.comm, peers, sizes, *gathered, all);
+  for (i64 rank = 0; rank < channel.comm->size(); ++rank) {
+    std::memcpy(all.data() + static_cast<size_t>(rank) * item, gathered->data() + next[node_of(rank)], item);
+    next[node_of(rank)] += static_cast<i64>(item);
+  }
   co_return ok_status();
 }
 
@@ -120,9 +120,7 @@ Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all) {
     arena.publish(gathered, all);
     co_return gathered;
   }
-  MERCUTIO_CO_TRY(arena.result_status());
-  std::copy(arena.result().begin(), arena.result().end(), all.begin());
-  co_return ok_status();
+  co_return arena.take_result(all);
 }
 
 namespace {
@@ -132,17 +130,6 @@ struct BroadcastItem {
   i64 bytes = 0;
   std::byte data[NodeArena::kGatherBytes - sizeof(i64)]{};
 };
-
-// On first ranks. `item` is the root's if the root is on this node.
-Task<Status> broadcast_between_nodes(const Channel& channel, i64 root, bool is_here, BroadcastItem& item) {
-  std::vector<std::byte> sent;
-  if (is_here) sent.assign(reinterpret_cast<std::byte*>(&item), reinterpret_cast<std::byte*>(&item + 1));
-  const Peers peers = first_ranks(*channel.comm, channel.ticket->arena());
-  MERCUTIO_CO_TRY(co_await broadcast_among(channel, peers, peers.peer_of(*channel.comm, root), sent));
-  if (sent.size() != sizeof item) co_return Error{ErrorClass::kIntern, "a broadcast of another length arrived"};
-  std::memcpy(&item, sent.data(), sizeof item);
-  co_return ok_status();
-}
 
 Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<std::byte>& data, bool& fitted) {
   BroadcastItem item;
@@ -156,12 +143,12 @@ Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<st
   const bool is_here = sender != members.end() && *sender == root;
   if (is_here && (arena.whole() || arena.is_first())) std::memcpy(&item, arena.contribution(sender - members.begin()), sizeof item);
   if (!arena.whole() && arena.is_first()) {
-    Status sent = co_await broadcast_between_nodes(channel, root, is_here, item);
+    const Peers peers = first_ranks(*channel.comm, arena);
+    Status sent = co_await hand_down(channel, peers, peers.peer_of(*channel.comm, root), bytes_of(std::span(&item, 1)));
     arena.publish(sent, const_bytes_of(std::span(&item, 1)));
     MERCUTIO_CO_TRY(std::move(sent));
   } else if (!arena.whole()) {
-    MERCUTIO_CO_TRY(arena.result_status());
-    std::memcpy(&item, arena.result().data(), sizeof item);
+    MERCUTIO_CO_TRY(arena.take_result(bytes_of(std::span(&item, 1))));
   }
   fitted = item.bytes <= static_cast<i64>(sizeof item.data);
   if (item.bytes < 0) co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
@@ -173,13 +160,12 @@ Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<st
 Task<Status> broadcast_from_first(const Channel& channel, std::vector<std::byte>& data, bool& done) {
   co_await until([&] { return channel.ticket->is_current(); });
   NodeArena& arena = channel.ticket->arena();
-  if (!arena.may_announce()) co_return co_await broadcast_on_nodes(channel, 0, data, done);
-  arena.begin_announcement();
-  if (arena.is_first()) arena.announce(data);
-  if (!arena.is_first()) co_await until([&] { return arena.expecting_wake(arena.announced()); });
-  const i64 bytes = arena.announced_bytes();
-  done = bytes >= 0 && bytes <= arena.result_room();
-  if (done && !arena.is_first()) data.assign(arena.announcement(), arena.announcement() + bytes);
+  if (!arena.may_publish()) co_return co_await broadcast_on_nodes(channel, 0, data, done);
+  arena.begin_publication();
+  if (arena.is_first()) arena.publish(ok_status(), data);
+  if (!arena.is_first()) co_await until([&] { return arena.expecting_wake(arena.published()); });
+  done = arena.result_fits();
+  if (done && !arena.is_first()) data.assign(arena.result().begin(), arena.result().end());
   co_return ok_status();
 }
 
@@ -195,11 +181,6 @@ Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>&
   }
   if (fitted) co_return ok_status();
   co_return co_await broadcast_among(channel, all_ranks(*channel.comm), root, data);
-}
-
-Task<Status> barrier(const Channel& channel) {
-  i64 nothing = 0;
-  co_return co_await all_reduce(channel, std::span(&nothing, 1), Reduce::kMax);
 }
 
 }  // namespace mercutio

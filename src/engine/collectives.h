@@ -43,17 +43,18 @@ struct Channel {
   Result<std::unique_ptr<Message>> receive(i64 from, Bytes data, i64 behind = 0) const { return comm->receive(from, tag + behind, data); }
 };
 
-// Element-wise reduction over all ranks; every rank gets the result in `values`.
-enum class Reduce { kMax, kMin, kSum };
-Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op);
+// Element-wise reduction over all ranks; every rank gets the result in `values`. With `act`: rank 0 acts when it has
+// the result, before any other rank has it, and every rank gets what it leaves in `values`.
+enum class Reduce { kMax, kMin };
+using Act = std::function<void()>;
+Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op, const Act* act = nullptr);
 // Gathers items of equal size. `all` holds P * mine.size() bytes.
 Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all);
 Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data);   // any size; `data` holds the root's data afterwards
-Task<Status> barrier(const Channel& channel);
 
-// The first step of a two-level collective on a channel with a ticket: contributes `mine` to the gather of the node. If the node
-// holds all ranks, it ends when all contributions have arrived. Otherwise it ends then on the node's first rank, and on the other
-// ranks when the first rank has published a result.
+// The first step of a two-level collective on a channel with a ticket: contributes `mine` to the gather of the node. If
+// the node holds all ranks, it ends when all contributions have arrived. If there are other nodes, or rank 0 acts for
+// all, it ends then on the node's first rank, and on the other ranks when the first rank has published a result.
 //
 // Gathers are numbered. A rank that has abandoned a gather because another rank died must not take part in later ones.
 class NodeGather {
@@ -61,6 +62,7 @@ class NodeGather {
   bool operator()();   // makes progress; true when it has ended
   const Channel* channel;
   ConstBytes mine;
+  bool publishes;
   bool posted = false, died = false;
 };
 struct NodeGatherAwaiter : Until<NodeGather> {   // not a Task, because every agreement uses it and a Task costs a frame
@@ -69,7 +71,9 @@ struct NodeGatherAwaiter : Until<NodeGather> {   // not a Task, because every ag
     return predicate.died ? rank_died() : ok_status();
   }
 };
-inline NodeGatherAwaiter gather_on_node(const Channel& channel, ConstBytes mine) { return {{NodeGather{&channel, mine}}}; }
+inline NodeGatherAwaiter gather_on_node(const Channel& channel, ConstBytes mine, bool acts = false) {
+  return {{NodeGather{&channel, mine, acts || !channel.ticket->arena().whole()}}};
+}
 
 // The same for a blocking call whose ticket is current, if one node holds all ranks. pause(n): after the n-th look in vain; false: a rank has died.
 using Pause = std::function<bool(i64)>;
@@ -80,7 +84,7 @@ void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 
 // Agreement: ok only if every rank is ok. Otherwise every rank gets an Error of the class of the lowest failing rank, whose text
 // names that rank and its host. Costs one all_reduce if all ranks are ok. The same all_reduce computes the minima of the ranks' values.
-inline constexpr size_t kMostAgreedValues = 17;
+inline constexpr size_t kMostAgreedValues = 20;
 Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest = {});
 // The same for a blocking call whose ticket is current, if one node holds all ranks.
 Status agree_at_once(const Channel& channel, Status mine, std::span<i64> lowest, const Pause& pause);

@@ -67,14 +67,14 @@ std::vector<bool> exchanged(const Job& job) {
       const auto backoff = [&](i64 spins) { comm.backoff(spins); };
       const i64 tag = 3 * access * kTagsPerOperation;
       if (comm.rank() == 0) slow = access >= job.slow_from;
-      ASSERT_TRUE(run(barrier(Channel{&comm, tag}), backoff));
+      ASSERT_TRUE(run(agree(Channel{&comm, tag}, ok_status()), backoff));
       Channel channel{&comm, tag + kTagsPerOperation};
       if (arena) channel.ticket = std::make_shared<Ticket>(arena);
       auto moved = run(collective(engine_file, channel, owned.access, {}), backoff);
       ASSERT_EQ(*moved, kBytes);
       for (i64 i = 0; i < kBytes; ++i) ASSERT_EQ(owned.at(i), file.bytes[static_cast<size_t>(owned.file_offset(i))]);
       copied += counters.copied_bytes;
-      ASSERT_TRUE(run(barrier(Channel{&comm, tag + 2 * kTagsPerOperation}), backoff));
+      ASSERT_TRUE(run(agree(Channel{&comm, tag + 2 * kTagsPerOperation}, ok_status()), backoff));
       if (comm.rank() == 0) through.push_back(copied.exchange(0) > 0);
     }
   }, Topology{{0, 0, 0, 0}, {"n0"}});

@@ -15,16 +15,15 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "comm/comm.h"
-#include "engine/blocking_detector.h"
 #include "engine/collectives.h"
-#include "engine/dense.h"
-#include "engine/layout_known.h"
 #include "engine/run_list_cache.h"
 #include "engine/task.h"
 #include "model/access.h"
 #include "model/hints.h"
+#include "plan/layout_known.h"
 #include "plan/plan_cache.h"
 #include "plan/ways.h"
+#include "storage/blocking_detector.h"
 #include "storage/storage.h"
 
 namespace mercutio {
@@ -43,11 +42,13 @@ struct EngineFile {
   bool readable = true;              // the storage can be read, even if the file was opened write-only
   bool scattered = true;             // the view of some rank has holes; if none has, no write is sieved and none needs a lock against sieving
   bool any_sieves = true;            // the hints of the open permit sieved writes: then every write locks against them, whatever its own hints say
+  // By the plan of the access, whatever the hints say; nothing: as these say.
+  std::optional<Toggle> sieving = std::nullopt;
   SieveGate* gate = nullptr;         // of the file; null, on all ranks: every write of a file with any_sieves locks
   PlanCache* plans = nullptr;        // of the file; null: every access is planned
   LayoutKnown* layout = nullptr;     // of the file; null: the file has one striping throughout
-  DensePatterns* dense = nullptr;   // of the file; null: every collective write sets valid maps
-  PatternMemory* patterns = nullptr;   // of the file; null: every pattern is gathered
+  // Of the file; null: every pattern is gathered, and every collective write sets valid maps.
+  PatternMemory* patterns = nullptr;
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached
   Counters* counters = nullptr;      // of the access; null: nothing is counted
   BlockingDetector* blocking = nullptr;        // of the file; null: the storage is assumed not to block
@@ -89,7 +90,7 @@ struct CollectiveOptions {
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options);
 
 // The same for a blocking call, without a task, if each rank has one run of the file and of memory (engine/runs.h). Other ranks may call collective()
-// meanwhile. Nothing: the caller goes on with collective(). Not for files with a trace, nor with any of CollectiveOptions.
+// meanwhile. Nothing: the caller goes on with collective(). Not with any of CollectiveOptions.
 struct RunsAtOnce {
   const Pause& pause;
   bool declined = false;        // see CollectiveOptions

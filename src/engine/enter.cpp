@@ -4,14 +4,14 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "base/hash.h"
+#include "base/yielding.h"
 #include "engine/messages.h"
 #include "engine/node_entry.h"
 #include "engine/peers.h"
 #include "engine/pieces.h"
-#include "engine/repeated_plan.h"
+#include "engine/repetition.h"
 #include "engine/runs.h"
 #include "plan/adapter.h"
 
@@ -21,7 +21,6 @@ namespace {
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
 constexpr i64 kGatheredHeaderBytes = 256;   // of the result that the first rank of a node publishes
-static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry>);
 
 // The layout that the storage reports, or that of the hints if it reports none.
 Layout layout_of(const EngineFile& file) {
@@ -32,10 +31,9 @@ Layout layout_of(const EngineFile& file) {
   return layout;
 }
 
-BlockingDetector::Reads reads_of(const EngineFile& file) {
-  static constexpr std::string_view kInMemory[] = {"tmpfs", "ramfs", "memory"};
-  const std::string& where = file.storage->traits().file_system;
-  if (std::find(std::begin(kInMemory), std::end(kInMemory), where) != std::end(kInMemory)) return BlockingDetector::Reads::kCopy;
+BlockingDetector::Reads reads_of(const EngineFile& file, Direction direction) {
+  if (file.storage->traits().is_in_memory()) return BlockingDetector::Reads::kCopy;
+  if (direction == Direction::kWrite) return only_copies(file) ? BlockingDetector::Reads::kCopy : BlockingDetector::Reads::kBlock;
   return file.blocking ? file.blocking->reads() : BlockingDetector::Reads::kUnknown;
 }
 
@@ -52,37 +50,49 @@ i64 size_or_unknown(Storage& storage) {
   return size ? *size : -1;
 }
 
-Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options, LayoutByRange& layout_by_range) {
+AccessSignature signature_of(const Access& access) {
+  const FlatType& type = *access.view->filetype;
+  const i64 copies = access.position / type.size();
+  std::uint64_t hash = mix_hash(type.hash(), static_cast<std::uint64_t>(access.position - copies * type.size()));
+  hash = mix_hash(hash, static_cast<std::uint64_t>(access.bytes));
+  return {hash | 1, access.view->displacement + copies * type.extent()};
+}
+
+// Of a read: what this rank knows of the file size. If an access like this one had no exchange the last time, the size
+// is not needed. If an exchange happens unexpectedly, all ranks ask for it then.
+void tell_size(const EngineFile& file, bool exchanges, Circumstances& mine) {
+  if (!should_know_size(file)) return;
+  if (file.storage->traits().metadata_is_remote) {
+    mine.file_bytes = file.storage->known_size();
+    mine.size = Circumstances::kAtServer;
+  } else if (exchanges) {
+    mine.file_bytes = size_or_unknown(*file.storage);
+    mine.size = mine.file_bytes < 0 ? Circumstances::kUnknown : Circumstances::kKnown;
+  } else {
+    mine.size = Circumstances::kNotAsked;
+  }
+}
+
+// `last`: the last access of this direction; null: not known.
+Entry make_entry(const EngineFile& file, const Access& access, const CollectiveOptions& options,
+                 const PatternMemory::Last* last, LayoutByRange& layout_by_range) {
   Entry entry;
   Circumstances& mine = entry.circumstances;
   mine.failed = options.entry.ok() ? 0 : 1;
   mine.atomic = options.atomic;
   mine.disorderly = options.alone;
   mine.more = options.more && *options.more;
-  // An access without exchange needs neither dense patterns nor the file size. If an exchange happens unexpectedly, this access
-  // sets valid maps, and all ranks then ask for the size.
-  const bool exchanges = !file.patterns || !file.patterns->moves_alone(access.direction);
-  if (file.dense && exchanges && !reads(access)) entry.dense = file.dense->known();
-  if (reads(access)) mine.reads = static_cast<i64>(reads_of(file));
+  if (reads(access) || file.adapter) mine.reads = static_cast<i64>(reads_of(file, access.direction));
   if (!mine.failed && access.bytes > 0) {
     const View& view = *access.view;
     entry.summary = summary_of(view, access.position, access.bytes);
-    entry.signature = signature_of(access);
+    if (!reads(access)) entry.signature = signature_of(access);
     mine.disorderly |= !view.filetype->monotone() || view.filetype->overlapping();
     const i64 bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     mine.alignment = bits & -bits;
   }
-  mine.unknown_size = Circumstances::kUnknown;
-  if (reads(access) && should_know_size(file)) {
-    if (file.storage->traits().metadata_is_remote) {
-      mine.known_bytes = file.storage->known_size();
-    } else if (exchanges) {
-      mine.file_bytes = size_or_unknown(*file.storage);
-      mine.unknown_size = mine.file_bytes < 0 ? Circumstances::kUnknown : 0;
-    } else {
-      mine.unknown_size = Circumstances::kNotAsked;
-    }
-  }
+  mine.size = Circumstances::kUnknown;
+  if (reads(access)) tell_size(file, !last || !last->plan, mine);
   if (file.layout) layout_by_range = file.layout->held();
   if (file.comm->rank() == 0) {
     const Layout layout = layout_of(file);
@@ -92,6 +102,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
                             static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes};
   }
   mine.lowest_layout = mine.highest_layout = layout_by_range.key;
+  if (last) entry.repetition = repetition_of(*last, entry);
   return entry;
 }
 
@@ -107,33 +118,14 @@ struct NodeSum {
   }
 };
 
-// Whether a node repeats an earlier access at another offset.
-bool repeats(const PatternMemory::Last& last, const NodeSum& now, i64& moved_by) {
-  if (!now.circumstances.all_hold(last.all.choices.layout)) return false;
-  if (!last.mine.circumstances.plans_like(now.circumstances) || last.mine.choices != now.choices) return false;
-  const std::vector<OpenGroup>& groups = now.part.groups();
-  PatternTotals totals = last.mine.totals;
-  if (totals.participants > 0) {
-    moved_by = now.part.totals().begin - totals.begin;
-    totals.begin += moved_by;
-    totals.end += moved_by;
-  }
-  const auto moved_so = [moved_by](OpenGroup before, const OpenGroup& after) {
-    before.group.begin += moved_by;
-    before.group.end += moved_by;
-    before.run_end += moved_by;
-    return before == after;
-  };
-  return totals == now.part.totals() && std::equal(last.groups.begin(), last.groups.end(), groups.begin(), groups.end(), moved_so);
-}
-
-NodeEntry node_entry(const NodeSum& sum, const PatternMemory::Last* last) {
+NodeEntry node_entry(const NodeSum& sum, const Repetition& repetition) {
   const std::vector<OpenGroup>& groups = sum.part.groups();
   NodeEntry entry;
   entry.circumstances = sum.circumstances;
   entry.choices = sum.choices;
   entry.totals = sum.part.totals();
-  entry.repeats = last && repeats(*last, sum, entry.moved_by);
+  entry.repeats = repetition.repeats();
+  entry.moved_by = repetition.moved_by();
   entry.disjoint = are_disjoint(groups);
   entry.groups = std::ssize(groups);
   if (groups.size() <= kGroupsInEntry) std::copy(groups.begin(), groups.end(), entry.first_groups);
@@ -180,22 +172,18 @@ Task<Status> gather_groups(const Channel& channel, Peers peers, std::span<const 
   co_return possible ? ok_status() : Status(Error{ErrorClass::kIntern, "a node announced a group of ranks that can't be"});
 }
 
-// The combined entries of a node, and the entry it sends.
-struct NodePart {
-  const NodeSum& sum;
-  NodeEntry entry;
-};
-
-Task<Result<Gathered>> gather_entries(const Channel& channel, Peers peers, Direction direction, NodePart mine, bool& repeated) {
+Task<Result<Gathered>> gather_entries(const Channel& channel, Peers peers, Direction direction, const NodeSum& mine,
+                                      const Repetition& repetition) {
   const std::vector<i64> sizes(static_cast<size_t>(peers.count), static_cast<i64>(sizeof(NodeEntry)));
-  auto gathered = co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&mine.entry, 1)));
+  const NodeEntry entry = node_entry(mine, repetition);
+  auto gathered = co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&entry, 1)));
   if (!gathered) co_return std::move(gathered).error();
   std::vector<NodeEntry> entries(static_cast<size_t>(peers.count));
   std::memcpy(static_cast<void*>(entries.data()), gathered->data(), gathered->size());
   Gathered all;
   PatternTotals totals;
   std::optional<i64> moved_by;
-  repeated = true;
+  all.repeated = true;
   bool numbers_possible = true;
   i64 group_count = 0;
   for (const NodeEntry& entry : entries) {
@@ -205,58 +193,17 @@ Task<Result<Gathered>> gather_entries(const Channel& channel, Peers peers, Direc
     if (entry.choices != Choices{}) all.choices = entry.choices;
     totals.add(entry.totals);
     all.ranges.push_back(range_of(entry.totals));
-    repeated = repeated && entry.repeats != 0 && (entry.totals.participants == 0 || moved_by.value_or(entry.moved_by) == entry.moved_by);
+    const bool with_others = entry.totals.participants == 0 || moved_by.value_or(entry.moved_by) == entry.moved_by;
+    all.repeated = all.repeated && entry.repeats != 0 && with_others;
     if (entry.totals.participants > 0) moved_by = entry.moved_by;
   }
   if (!numbers_possible) co_return Error{ErrorClass::kIntern, "a node announced a wrong number of groups"};
   std::vector<OpenGroup> groups;
   if (group_count > kMostGroups) groups.push_back(group_of_all(channel.comm->size(), totals, entries));
-  if (group_count <= kMostGroups) MERCUTIO_CO_TRY(co_await gather_groups(channel, peers, entries, mine.sum.part.groups(), groups));
+  if (group_count <= kMostGroups) {
+    MERCUTIO_CO_TRY(co_await gather_groups(channel, peers, entries, mine.part.groups(), groups));
+  }
   all.pattern = join(direction, all.circumstances.atomic != 0, channel.comm->size(), totals, std::move(groups));
-  co_return all;
-}
-
-// Whether all nodes repeat their last access, shifted by the same distance. If so, updates `last` to this access.
-Task<Result<bool>> all_repeat(const Channel& channel, Peers peers, const NodeEntry& own, PatternMemory::Last& last) {
-  enum { kFailed, kChanged, kFarthest, kNearest, kMore, kUnknownSize, kFileBytes, kKnownBytes, kAlignment, kNumbers };
-  const Circumstances& mine = own.circumstances;
-  const bool takes_part = own.totals.participants > 0;
-  i64 numbers[kNumbers] = {mine.failed, own.repeats == 0, takes_part ? own.moved_by : INT64_MIN, takes_part ? -own.moved_by : INT64_MIN,
-                       mine.more,   mine.unknown_size, mine.file_bytes, mine.known_bytes, -mine.alignment};
-  MERCUTIO_CO_TRY(co_await reduce_among(channel, peers, numbers, Reduce::kMax));
-  const bool any = numbers[kFarthest] != INT64_MIN;
-  if (numbers[kFailed] != 0 || numbers[kChanged] != 0 || (any && numbers[kFarthest] != -numbers[kNearest])) co_return false;
-  const i64 moved_by = any ? numbers[kFarthest] : 0;
-  Gathered& all = last.all;
-  all.pattern = moved(std::move(all.pattern), moved_by);
-  for (FileRange& range : all.ranges) {
-    if (!range.empty()) range = FileRange{range.begin + moved_by, range.end + moved_by};
-  }
-  all.circumstances.more = numbers[kMore];
-  all.circumstances.unknown_size = numbers[kUnknownSize];
-  all.circumstances.file_bytes = numbers[kFileBytes];
-  all.circumstances.known_bytes = numbers[kKnownBytes];
-  all.circumstances.alignment = -numbers[kAlignment];
-  all.circumstances.lowest_layout = all.circumstances.highest_layout = all.choices.layout;
-  co_return true;
-}
-
-// Gathers between nodes, by messages. `last`: null if several accesses of the file may be in flight.
-Task<Result<Gathered>> gather_nodes(const Channel& channel, Peers peers, Direction direction, const NodeSum& mine, std::optional<PatternMemory::Last>* last) {
-  const NodeEntry own = node_entry(mine, last && last->has_value() ? &**last : nullptr);
-  const bool known = last && last->has_value();
-  if (known && (*last)->expected) {
-    const Result<bool> repeat = co_await all_repeat(channel, peers, own, **last);
-    if (!repeat) co_return repeat.error();
-    if (*repeat) {
-      (*last)->mine = own;
-      (*last)->groups = mine.part.groups();
-      co_return (*last)->all;
-    }
-  }
-  bool repeated = false;
-  auto all = co_await gather_entries(channel, peers, direction, {mine, own}, repeated);
-  if (all && last && all->circumstances.failed == 0) *last = PatternMemory::Last{own, mine.part.groups(), *all, !known || repeated};
   co_return all;
 }
 
@@ -265,7 +212,7 @@ struct GatheredHeader {
   Circumstances circumstances;
   Choices choices;
   i64 atomic = 0, participants = 0, contiguous = 0, bytes = 0, begin = 0, end = 0, disjoint = 0, run_bytes = 0;
-  i64 ranges = 0, groups = 0;
+  i64 repeated = 0, ranges = 0, groups = 0;
 };
 static_assert(sizeof(GatheredHeader) <= kGatheredHeaderBytes && std::is_trivially_copyable_v<GatheredHeader>);
 
@@ -273,7 +220,7 @@ std::vector<std::byte> to_bytes(const Gathered& all) {
   const Pattern& pattern = all.pattern;
   const GatheredHeader header{all.circumstances, all.choices,  pattern.atomic, pattern.participants, pattern.contiguous,
                               pattern.bytes,     pattern.begin, pattern.end,    pattern.disjoint,     pattern.run_bytes,
-                              std::ssize(all.ranges), std::ssize(pattern.groups)};
+                              all.repeated, std::ssize(all.ranges), std::ssize(pattern.groups)};
   const ConstBytes parts[] = {const_bytes_of(std::span(&header, 1)), const_bytes_of(std::span(all.ranges)), const_bytes_of(std::span(pattern.groups))};
   std::vector<std::byte> bytes;
   for (const ConstBytes part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
@@ -284,6 +231,7 @@ Gathered from_bytes(Direction direction, i64 ranks, ConstBytes bytes) {
   GatheredHeader header;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
   Gathered all{header.circumstances, header.choices, {}, std::vector<FileRange>(static_cast<size_t>(header.ranges))};
+  all.repeated = header.repeated != 0;
   all.pattern = Pattern{direction, header.atomic != 0, ranks, header.participants, header.contiguous, header.bytes, header.begin, header.end,
                         header.disjoint != 0, header.run_bytes, std::vector<RankRow>(static_cast<size_t>(header.groups))};
   const Bytes parts[] = {bytes_of(std::span(all.ranges)), bytes_of(std::span(all.pattern.groups))};
@@ -306,14 +254,6 @@ std::uint64_t dense_key(const NodeArena& arena, const Pattern& pattern) {
   return key | 1;
 }
 
-bool all_know(const NodeArena& arena, std::uint64_t key) {
-  for (size_t i = 0; i < arena.members().size(); ++i) {
-    const DensePatterns::Keys& keys = entry_at(arena, i).dense;
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) return false;
-  }
-  return true;
-}
-
 NodeSum sum_of_node(const NodeArena& arena) {
   NodeSum sum;
   for (size_t i = 0; i < arena.members().size(); ++i) sum.add(arena.members()[i], entry_at(arena, i));
@@ -321,21 +261,22 @@ NodeSum sum_of_node(const NodeArena& arena) {
 }
 
 // On the first rank of a node, if there are other nodes. `bytes`: what the other ranks of the node must know.
-Task<Result<Gathered>> gather_for_node(const EngineFile& file, const Channel& channel, Direction direction, std::vector<std::byte>& bytes) {
+Task<Result<Gathered>> gather_for_node(const Channel& channel, Direction direction, std::vector<std::byte>& bytes) {
   const NodeArena& arena = channel.ticket->arena();
   const NodeSum sum = sum_of_node(arena);
-  std::optional<PatternMemory::Last>* last = file.patterns ? &file.patterns->last(direction) : nullptr;
-  auto all = co_await gather_nodes(channel, first_ranks(*channel.comm, arena), direction, sum, last);
+  Repetition repetition;
+  reduce_node(arena, repetition);
+  auto all = co_await gather_entries(channel, first_ranks(*channel.comm, arena), direction, sum, repetition);
   if (all) bytes = to_bytes(*all);
   co_return all;
 }
 
 // The second step, after the gather of the node (if the channel has a ticket).
-Task<Result<Gathered>> gather(const EngineFile& file, const Channel& channel, Direction direction, const Entry& mine, Agreed& agreed) {
+Task<Result<Gathered>> gather(const Channel& channel, Direction direction, const Entry& mine) {
   if (!channel.ticket) {
     NodeSum sum;
     sum.add(channel.comm->rank(), mine);
-    co_return co_await gather_nodes(channel, all_ranks(*channel.comm), direction, sum, nullptr);
+    co_return co_await gather_entries(channel, all_ranks(*channel.comm), direction, sum, Repetition{});
   }
   NodeArena& arena = channel.ticket->arena();
   if (!arena.whole() && !arena.is_first()) {
@@ -346,14 +287,11 @@ Task<Result<Gathered>> gather(const EngineFile& file, const Channel& channel, Di
     NodeSum sum = sum_of_node(arena);
     Gathered all{sum.circumstances, sum.choices, {}, {range_of(sum.part.totals())}};
     all.pattern = join(direction, sum.circumstances.atomic != 0, channel.comm->size(), sum.part.totals(), std::move(sum.part).groups());
-    if (file.dense && direction == Direction::kWrite) {
-      agreed.dense_key = dense_key(arena, all.pattern);
-      agreed.dense = all_know(arena, agreed.dense_key);
-    }
+    if (direction == Direction::kWrite) all.dense_key = dense_key(arena, all.pattern);
     co_return all;
   }
   std::vector<std::byte> bytes;
-  auto all = co_await gather_for_node(file, channel, direction, bytes);
+  auto all = co_await gather_for_node(channel, direction, bytes);
   arena.publish(all ? ok_status() : Status(all.error()), bytes);
   co_return all;
 }
@@ -416,6 +354,7 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   PlanCache& plans = file.plans ? *file.plans : none.emplace();
   const PlanQuestion question{all.pattern, agreed, *topology, layout};
   const Hints& used = file.adapter ? file.adapter->hints_for(question, file.fixed_hints, file.hints_edition) : agreed;
+  file.counters->adapted = file.adapter && file.adapter->leaves_default();
   const PlanCache::Answer answer = plans.plan_for({all.pattern, used, *topology, layout});
   file.counters->plans_reused += answer.remembered ? 1 : 0;
   if (file.trace && (answer.remembered || !file.trace->keeps_texts())) {
@@ -432,59 +371,97 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
 // known size.
 Task<Result<i64>> learn_size(const EngineFile& file, const Channel& channel, const Gathered& all) {
   const Circumstances& known = all.circumstances;
-  if ((known.unknown_size & Circumstances::kNotAsked) != 0) {
+  if (known.size == Circumstances::kNotAsked) {
     i64 size = size_or_unknown(*file.storage), numbers[2] = {size, size < 0};
     MERCUTIO_CO_TRY(co_await all_reduce(channel, numbers, Reduce::kMax));
     co_return numbers[1] != 0 ? i64{-1} : numbers[0];
   }
-  if (known.known_bytes < 0 || all.pattern.end <= known.known_bytes) co_return known.unknown_size != 0 ? i64{-1} : known.file_bytes;
+  if (known.size == Circumstances::kKnown) co_return known.file_bytes;
+  if (known.size == Circumstances::kUnknown || all.pattern.end <= known.file_bytes) co_return i64{-1};
   i64 size = channel.comm->rank() == 0 ? size_or_unknown(*file.storage) : -1;
   MERCUTIO_CO_TRY(co_await all_reduce(channel, std::span(&size, 1), Reduce::kMax));
   co_return size;
 }
 
-}  // namespace
-
-Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed) {
-  LayoutByRange layout;
-  Entry mine = make_entry(file, access, options, layout);
-  const bool remembers = stores_plans(file, channel, access.direction);
-  if (remembers) {
-    co_await until([&] { return channel.ticket->is_current(); });   // the plan that is stored then is that of the access before
-    mine.repetition = repetition_of(file, access.direction, mine);
-    if (expects_repetition(file, access.direction)) {
-      MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine.repetition, 1))));
-      if (repeat_plan(file, channel.ticket->arena(), access.direction, Gathering::kRepetitions, agreed)) co_return ok_status();
-    }
-  }
-  if (channel.ticket) MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
-  if (remembers && repeat_plan(file, channel.ticket->arena(), access.direction, Gathering::kEntries, agreed)) co_return ok_status();
-  auto all = co_await gather(file, channel, access.direction, mine, agreed);
-  if (!all) co_return std::move(all).error();
-  const Circumstances& circumstances = all->circumstances;
-  agreed.failed = circumstances.failed != 0;
-  agreed.more = circumstances.more != 0;
-  agreed.atomic = circumstances.atomic != 0;
-  if (agreed.failed) co_return ok_status();
-  const std::uint64_t key = all->choices.layout;
+// The third step: the ranks know `last`, which is this access, and plan it. `layout`: what this rank knows of it.
+Task<Status> plan_access(const EngineFile& file, const Channel& channel, PatternMemory::Last& last,
+                         LayoutByRange& layout, Agreed& agreed) {
+  const Gathered& all = last.all;
+  const Circumstances& circumstances = all.circumstances;
+  const std::uint64_t key = all.choices.layout;
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
-  agreed.plan = plan_from(file, channel, *all, layout);
-  if (!options.declined && may_move_runs(file, channel)) file.patterns->saw_runs(access.direction, are_runs(*all));
-  if (remembers && key == 0 && !(file.adapter && file.adapter->measures())) remember_plan(file, mine, *all, agreed.plan);
+  agreed.plan = plan_from(file, channel, all, layout);
+  remember_plan(file, last, agreed.plan);
   agreed.borders.unit_bytes = circumstances.alignment;
-  if (reads(access) && agreed.plan->exchanges()) {
-    const Result<i64> size = co_await learn_size(file, channel, *all);
+  if (all.pattern.direction == Direction::kRead && agreed.plan->exchanges()) {
+    const Result<i64> size = co_await learn_size(file, channel, all);
     if (!size) co_return size.error();
     agreed.file_bytes = agreed.borders.cut_at = *size;
   }
   // Under kSegments a window has the bytes of some ranks only, and node streams need the valid map.
   const bool whole = agreed.plan->exchange == ExchangeKind::kSharedMemory && agreed.plan->domain_map != DomainMap::kSegments;
-  if (!whole) agreed.dense = false;
-  if (!whole) agreed.dense_key = 0;
-  agreed.ranges = std::move(all->ranges);
+  if (whole && file.patterns && all.dense_key != 0) {
+    agreed.dense_key = all.dense_key;
+    agreed.dense = std::ranges::count(file.patterns->dense(), all.dense_key) > 0;
+  }
+  agreed.ranges = all.ranges;
+  if (file.adapter && file.adapter->measures()) agreed.measured_from_ns = now_ns(), agreed.yields_were_slow = yielding.were_slow();
+  co_return ok_status();
+}
+
+}  // namespace
+
+Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access,
+                   const CollectiveOptions& options, Agreed& agreed) {
+  std::optional<PatternMemory::Last> none;
+  const bool remembers = channel.ticket && file.patterns;
+  if (remembers) co_await until([&] { return channel.ticket->is_current(); });   // then `last` is the access before
+  std::optional<PatternMemory::Last>& last = remembers ? file.patterns->last(access.direction) : none;
+  LayoutByRange layout;
+  Entry mine = make_entry(file, access, options, last ? &*last : nullptr, layout);
+  const bool counts_runs = !options.declined && may_move_runs(file, channel);
+  if (counts_runs && last && !run_of(file, access, options)) {
+    i64& form = mine.repetition.words[Repetition::kForm];
+    form = std::max<i64>(form, Repetition::kNoRun);
+  }
+  Repetition repetition = mine.repetition;   // in the end, the maxima of all ranks
+  const bool whole = channel.ticket && channel.ticket->arena().whole(), known = last.has_value();
+  if (known && last->expected && whole) {   // as all_reduce does, which takes a frame
+    MERCUTIO_CO_TRY(co_await gather_on_node(channel, std::as_bytes(std::span(repetition.words))));
+    reduce_node(channel.ticket->arena(), repetition);
+  } else if (known && last->expected) {
+    MERCUTIO_CO_TRY(co_await all_reduce(channel, repetition.words, Reduce::kMax));
+  }
+  bool repeated = known && last->expected && repetition.repeats();
+  if (channel.ticket && !repeated) {
+    MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
+    if (known && whole) reduce_node(channel.ticket->arena(), repetition);
+    repeated = known && whole && repetition.repeats();
+  }
+  if (repeated) {
+    last->expected = true;
+    if (reuse_plan(file, access.direction, repetition, agreed)) {
+      const bool runs = repetition.words[Repetition::kForm] == Repetition::kRun && are_runs(last->all);
+      if (counts_runs) file.patterns->saw_runs(access.direction, runs);
+      co_return ok_status();
+    }
+    move_to(*last, mine, repetition);
+  } else {
+    last.reset();
+    auto gathered = co_await gather(channel, access.direction, mine);
+    if (!gathered) co_return std::move(gathered).error();
+    const bool expected = !known || gathered->repeated;
+    last.emplace(mine, *std::move(gathered), expected);
+  }
   agreed.mine = mine.summary;
-  if (file.adapter && file.adapter->measures()) agreed.measured_from_ns = now_ns();
+  agreed.failed = last->all.circumstances.failed != 0;
+  agreed.more = last->all.circumstances.more != 0;
+  agreed.atomic = last->all.circumstances.atomic != 0;
+  if (!agreed.failed) MERCUTIO_CO_TRY(co_await plan_access(file, channel, *last, layout, agreed));
+  if (!agreed.failed && counts_runs) file.patterns->saw_runs(access.direction, are_runs(last->all));
+  const bool nameless = whole && !reads(access) && last->all.dense_key == 0;   // the key of a write must be found again
+  if (agreed.failed || nameless) last.reset();
   co_return ok_status();
 }
 

@@ -20,11 +20,12 @@ struct Agreed {
   std::shared_ptr<const Plan> plan;
   PieceBorders borders;
   i64 file_bytes = -1;       // reading: the agreed size of the file; -1: unknown
-  bool dense = false;        // writing: no window has a hole
+  bool dense = false;        // writing: no window has a hole, so no rank sets a valid map
   std::uint64_t dense_key = 0;    // key of the pattern; 0: none
   std::vector<FileRange> ranges;  // that hold the data of each node; of each rank if no memory is shared
   RankSummary mine;          // of the calling rank; differs between ranks
   i64 measured_from_ns = 0;  // when all ranks had entered; differs between ranks; 0: the time of this access is not measured
+  bool yields_were_slow = false;   // before an access whose time is measured
 };
 
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed);

@@ -75,7 +75,7 @@ bool pages_apart(const Access& access, const Shape& shape) {
 
 bool should_sieve(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
   const bool reading = access.direction == Direction::kRead;
-  const Toggle wish = reading ? file.hints->romio_ds_read : file.hints->romio_ds_write;
+  const Toggle wish = sieving(file, access.direction);
   if (shape.contiguous || !shape.orderly || wish == Toggle::kDisable) return false;
   if (!reading && !(locked ? file.readable && file.storage->traits().can_merge : may_sieve_writes(file))) return false;
   if (wish == Toggle::kEnable) return true;
@@ -106,7 +106,7 @@ Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
 const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
   if (access.direction != Direction::kRead || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
   const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);
-  return dense && file.hints->romio_ds_read == Toggle::kAutomatic ? file.blocking : nullptr;
+  return dense && sieving(file, Direction::kRead) == Toggle::kAutomatic ? file.blocking : nullptr;
 }
 
 bool blocks(const BlockingDetector* blocking) {
@@ -114,51 +114,38 @@ bool blocks(const BlockingDetector* blocking) {
 }
 
 Result<i64> move_direct(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
-  PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
-  PieceReader in_memory(access.memory.cursor());
   PieceBatch batch(file, access.direction);
-  for (i64 pieces = 1; !in_file.done() && !in_memory.done() && !batch.cut_short() && !blocks(blocking); ++pieces) {
-    const i64 bytes = std::min(in_file.left(), in_memory.left());
-    MERCUTIO_TRY(batch.add(in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes));
-    if (blocking && pieces == kSampleRuns) MERCUTIO_TRY(batch.flush());
-    in_file.advance(bytes);
-    in_memory.advance(bytes);
-  }
-  return batch.finish();
-}
-
-// The next bytes of the file from or into the buffer.
-Result<i64> move_chunk(const EngineFile& file, Direction direction, PieceReader& in_file, Bytes buffer) {
-  PieceBatch batch(file, direction);
-  for (std::size_t filled = 0; filled < buffer.size() && !batch.cut_short();) {
-    const i64 bytes = std::min(in_file.left(), static_cast<i64>(buffer.size() - filled));
-    MERCUTIO_TRY(batch.add(in_file.offset(), buffer.data() + filled, bytes));
-    in_file.advance(bytes);
-    filled += static_cast<std::size_t>(bytes);
-  }
+  i64 pieces = 0;
+  MERCUTIO_TRY(for_each_piece(access, [&](const IoPiece& piece) -> Result<bool> {
+    MERCUTIO_TRY(batch.add(piece));
+    if (blocking && ++pieces == kSampleRuns) MERCUTIO_TRY(batch.flush());
+    return !batch.cut_short() && !blocks(blocking);
+  }));
   return batch.finish();
 }
 
 Result<i64> move_staged(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
   const bool reading = access.direction == Direction::kRead;
   ScratchBuffer buffer(0);
-  PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
+  Access chunk = access;
   Cursor memory = access.memory.cursor();
   i64 moved = 0;
   while (moved < access.bytes && !blocks(blocking)) {
     buffer.at_least(std::min(buffer_bytes(file, access.direction), access.bytes));
-    const i64 chunk = std::min(buffer.bytes, access.bytes - moved);
+    chunk.position = access.position + moved;
+    chunk.bytes = std::min(buffer.bytes, access.bytes - moved);
+    chunk.memory = Memory{buffer.data.get(), contiguous_bytes(), chunk.bytes};
     if (!reading) {
       const PhaseScope phase(file.counters, Phase::kCopy);
-      pack(memory, buffer.first(chunk));
+      pack(memory, buffer.first(chunk.bytes));
     }
-    Result<i64> got = move_chunk(file, access.direction, in_file, buffer.first(chunk));
+    Result<i64> got = move_direct(file, chunk, /*blocking=*/nullptr);
     const PhaseScope phase(file.counters, Phase::kCopy);
     const i64 here = got ? *got : got.error().moved;
     if (reading && here > 0) unpack(memory, buffer.first(here));
     if (!got) return std::move(got).error().behind(moved);
     moved += here;
-    if (here < chunk) break;   // end of file
+    if (here < chunk.bytes) break;   // end of file
   }
   return moved;
 }

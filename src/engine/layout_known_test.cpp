@@ -1,5 +1,5 @@
 // Layouts by range: all ranks use that of rank 0, which is sent only when it has changed.
-#include "engine/layout_known.h"
+#include "plan/layout_known.h"
 
 #include <gtest/gtest.h>
 

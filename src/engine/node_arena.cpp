@@ -93,26 +93,25 @@ i64 NodeArena::first_missing(i64 gather, i64 from) const {
 // Nobody sleeps through the last post. A rank that posts stores the number of the gather, then loads `awaited`, then the numbers of the others. A
 // rank that waits stores `awaited`, then loads the numbers. All of it is sequentially consistent. So a rank that posts sees `awaited`, or the rank
 // that waits sees the post. Of ranks that post at once, the one whose store is the last sees the numbers of all others.
-void NodeArena::post(ConstBytes mine, Order order) {
+void NodeArena::post(ConstBytes mine, bool publishes) {
   MERCUTIO_ASSERT(std::ssize(mine) <= kGatherBytes);
-  announced_since_gather_ = false;
+  published_since_gather_ = false;
+  if (publishes) begin_publication();
   const i64 gather = ++gathers_;
   Slot& own = slot(me_, gather);
   MERCUTIO_ASSERT(own.gather == std::max<i64>(gather - 2, 0));
   if (!mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
   std::atomic_ref(own.gather).store(gather, std::memory_order_seq_cst);
   if (std::atomic_ref(result_->awaited[gather & 1]).load(std::memory_order_seq_cst) != gather) return;
-  if (first_missing(gather, 0) == count()) {
-    if (whole()) wake_others();
-    if (!whole() && !is_first()) segment_.wake(0);
-  } else if (order == Order::kFirstRankLast && !is_first() && first_missing(gather, 1) == count()) {
-    segment_.wake(0);
-  }
+  if (first_missing(gather, 0) < count()) return;
+  if (!publishes) wake_others();
+  if (publishes && !is_first()) segment_.wake(0);
 }
 
-bool NodeArena::await_posts(i64 gather, i64 from) {
+bool NodeArena::all_posted() {
+  const i64 gather = gathers_;
   const bool first = std::exchange(looked_at_, gather) != gather;
-  if (first) arrived_ = from;
+  if (first) arrived_ = 0;
   arrived_ = first_missing(gather, arrived_);
   for (i64 looks = first ? segment_.close_looks() : 0; arrived_ < count() && looks > 0; --looks) {
     pause_core();
@@ -125,29 +124,15 @@ bool NodeArena::await_posts(i64 gather, i64 from) {
 }
 
 void NodeArena::publish(const Status& status, ConstBytes value) {
-  MERCUTIO_ASSERT(is_first() && std::ssize(value) <= result_room());
+  MERCUTIO_ASSERT(is_first());
   result_->error_class = status.ok() ? static_cast<i64>(ErrorClass::kNone) : static_cast<i64>(status.error().cls);
   result_->sys_errno = status.ok() ? 0 : status.error().sys_errno;
   result_->bytes = std::ssize(value);
   const std::string text = status.ok() ? "" : status.error().what.substr(0, sizeof result_->error_text - 1);
   std::memcpy(result_->error_text, text.c_str(), text.size() + 1);
-  if (!value.empty()) std::memcpy(reinterpret_cast<std::byte*>(result_) + kResultHeaderBytes, value.data(), value.size());
-  std::atomic_ref(result_->published).store(gathers_, std::memory_order_release);
-  wake_others();
-}
-
-void NodeArena::begin_announcement() {
-  MERCUTIO_ASSERT(may_announce());
-  announced_since_gather_ = true;
-  ++announcements_;
-}
-
-void NodeArena::announce(ConstBytes value) {
-  MERCUTIO_ASSERT(is_first());
-  result_->bytes = std::ssize(value);
   const size_t passed_on = std::min(value.size(), static_cast<size_t>(result_room()));
   if (passed_on > 0) std::memcpy(reinterpret_cast<std::byte*>(result_) + kResultHeaderBytes, value.data(), passed_on);
-  std::atomic_ref(result_->announced).store(announcements_, std::memory_order_release);
+  std::atomic_ref(result_->published).store(publications_, std::memory_order_release);
   wake_others();
 }
 
@@ -158,6 +143,13 @@ Status NodeArena::result_status() const {
 
 ConstBytes NodeArena::result() const {
   return {reinterpret_cast<const std::byte*>(result_) + kResultHeaderBytes, static_cast<size_t>(result_->bytes)};
+}
+
+Status NodeArena::take_result(Bytes into) const {
+  MERCUTIO_TRY(result_status());
+  if (result_->bytes != std::ssize(into)) return Error{ErrorClass::kIntern, "a result of another length was published"};
+  std::memcpy(into.data(), result().data(), into.size());
+  return ok_status();
 }
 
 void NodeArena::wake_others() {

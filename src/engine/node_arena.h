@@ -49,38 +49,35 @@ class NodeArena {
   void return_ticket(i64 ticket);   // also if the ticket was never used
 
   // ---- gathers ----
-  // Each rank writes its contribution behind the number of the gather, and looks at what the others have written. A contribution of up to
-  // seven words is one cache line. A rank that has looked in vain says so before it sleeps. Then the last rank that posts
-  // wakes those that wait: all ranks if there is only one node, else the node's first rank.
-  enum class Order { kAny, kFirstRankLast };
-  void post(ConstBytes mine, Order order = Order::kAny);   // begins the next gather and contributes to it
+  // Each rank writes its contribution behind the number of the gather, and looks at what the others have written. A
+  // contribution of up to seven words is one cache line. A rank that has looked in vain says so before it sleeps. Then
+  // the last rank that posts wakes those that wait: all ranks, or, if the first rank then publishes a result, only that
+  // one.
+  void post(ConstBytes mine, bool publishes);   // begins the next gather and contributes to it
   // Whether all ranks of the node have contributed to the gather. If not, the next backoff() of this thread may sleep.
-  bool all_posted() { return await_posts(gathers_, 0); }
+  bool all_posted();
   // By index in members(). Valid until the next post().
   std::byte* contribution(i64 member) const { return slot(member, gathers_).data; }
-  // On the first rank, which posts last (kFirstRankLast): whether all others have contributed to the next gather, and what.
-  bool others_posted() { return await_posts(gathers_ + 1, 1); }
-  const std::byte* next_contribution(i64 member) const { return slot(member, gathers_ + 1).data; }
 
   // ---- results ----
-  // After a gather the first rank may publish a result to the others. They read it before they post again.
+  // The first rank publishes bytes to the others: after a gather, or without one and waiting for none of them, if
+  // may_publish(). The others read them before they post again.
   bool is_first() const { return me_ == 0; }
-  void publish(const Status& status, ConstBytes value);   // at most result_room() bytes
-  // Whether the result of the last gather has been published.
-  bool published() const { return std::atomic_ref(result_->published).load(std::memory_order_acquire) >= gathers_; }
+  // There is no other node, and each rank has read what was published before.
+  bool may_publish() const { return whole() && !published_since_gather_; }
+  void begin_publication() {               // on each rank, unless post() has begun it
+    ++publications_;
+    published_since_gather_ = true;
+  }
+  void publish(const Status& status, ConstBytes value);   // of the value, at most result_room() bytes are passed on
+  bool published() const {
+    return std::atomic_ref(result_->published).load(std::memory_order_acquire) >= publications_;
+  }
   Status result_status() const;
-  ConstBytes result() const;                              // only if the status is ok
+  bool result_fits() const { return result_->bytes >= 0 && result_->bytes <= result_room(); }
+  ConstBytes result() const;               // only if the status is ok and it fits
+  Status take_result(Bytes into) const;    // a result of that size
   i64 result_room() const { return result_bytes(all_ranks_); }
-
-  // ---- announcements ----
-  // Where there is no other node, the first rank passes bytes to the others and waits for none of them. Once after each gather: whoever takes part in
-  // a gather has read what was announced before it.
-  bool may_announce() const { return whole() && !announced_since_gather_; }
-  void begin_announcement();                  // on each rank
-  void announce(ConstBytes value);            // on the first one; at most result_room() bytes are passed on
-  bool announced() const { return std::atomic_ref(result_->announced).load(std::memory_order_acquire) >= announcements_; }
-  i64 announced_bytes() const { return result_->bytes; }   // of the value, which may be larger than what was passed on
-  const std::byte* announcement() const { return reinterpret_cast<const std::byte*>(result_) + kResultHeaderBytes; }
 
   // ---- areas ----
   std::byte* area(i64 rank) const { return areas_ + local(rank) * area_bytes_; }
@@ -128,8 +125,7 @@ class NodeArena {
   struct ResultHeader {
     alignas(64) i64 awaited[2];  // of the last two gathers: its number if some rank sleeps until all have posted
     alignas(64) i64 sieving;     // engine/sieve_gate.h
-    alignas(64) i64 published;   // number of the last gather that has a result
-    i64 announced;               // number of announcements
+    alignas(64) i64 published;   // number of the last result
     i64 bytes, error_class, sys_errno;
     char error_text[256];
   };
@@ -141,7 +137,6 @@ class NodeArena {
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
   Slot& slot(i64 member, i64 gather) const { return controls_[member].slots[gather & 1]; }
   i64 first_missing(i64 gather, i64 from) const;
-  bool await_posts(i64 gather, i64 from);
 
   static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
 
@@ -159,10 +154,10 @@ class NodeArena {
   i64* finished_;
   std::byte* areas_;
   i64 area_bytes_;
-  i64 gathers_ = 0, announcements_ = 0;
+  i64 gathers_ = 0, publications_ = 0;
   i64 looked_at_ = 0;   // the gather whose posts are awaited
   i64 arrived_ = 0;     // the members before this one have posted it
-  bool announced_since_gather_ = false;
+  bool published_since_gather_ = false;
   std::vector<i64> bases_;
   std::mutex tickets_mutex_;
   i64 next_ticket_ MERCUTIO_GUARDED_BY(tickets_mutex_) = 0;

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <vector>
 
-#include "engine/dense.h"
 #include "engine/node_arena.h"
 #include "model/pattern.h"
 #include "plan/plan.h"
@@ -26,15 +24,24 @@ struct Choices {
   bool operator==(const Choices&) const = default;
 };
 
+// The hash of the layout of a rank's access, and its offset. Accesses with equal hashes cover the same bytes, moved by
+// the difference of their origins.
+struct AccessSignature {
+  std::uint64_t hash = 0;   // 0: no data
+  i64 origin = 0;
+};
+
 // What a rank contributes besides its data, or the combination over several ranks.
 struct Circumstances {
   i64 failed = 0, more = 0, atomic = 0;
   i64 disorderly = 0;       // some view is not monotone or has overlapping pieces, or some rank has to move its data itself
-  i64 reads = 0;            // the maximum of BlockingDetector::Reads: whether reads of this file have blocked
-  static constexpr i64 kUnknown = 1, kNotAsked = 2;
-  i64 unknown_size = 0;     // reading: some rank does not know the file size after its earlier writes
-  i64 file_bytes = -1;      // reading: the largest file size that some rank knows
-  i64 known_bytes = -1;     // known size of rank 0, if it asks the server when a read exceeds that size; otherwise -1
+  i64 reads = 0;            // the maximum of BlockingDetector::Reads: whether reads of this file have blocked; with an
+                            // adapter, writes, too
+  // Reading: what is known of the file size. In ascending priority: each rank knows it after its earlier writes; rank 0
+  // asks the server if a read exceeds `file_bytes`; some rank can't tell; no rank has asked yet.
+  enum Size : i64 { kKnown, kAtServer, kUnknown, kNotAsked };
+  i64 size = kKnown;
+  i64 file_bytes = -1;      // the largest file size that some rank knows
   std::uint64_t lowest_layout = UINT64_MAX, highest_layout = 0;   // of the keys of the layouts by range
   i64 alignment = INT64_MAX;   // the largest power of two that divides every offset at which a piece begins or ends
 
@@ -44,34 +51,45 @@ struct Circumstances {
     atomic |= other.atomic;
     disorderly |= other.disorderly;
     reads = std::max(reads, other.reads);
-    unknown_size |= other.unknown_size;
+    size = std::max(size, other.size);
     file_bytes = std::max(file_bytes, other.file_bytes);
-    known_bytes = std::max(known_bytes, other.known_bytes);
     lowest_layout = std::min(lowest_layout, other.lowest_layout);
     highest_layout = std::max(highest_layout, other.highest_layout);
     alignment = std::min(alignment, other.alignment);
   }
-  bool plans_like(const Circumstances& other) const { return atomic == other.atomic && disorderly == other.disorderly && reads == other.reads; }
+  bool plans_like(const Circumstances& other) const {
+    return atomic == other.atomic && disorderly == other.disorderly && reads == other.reads;
+  }
   bool all_hold(std::uint64_t layout) const { return lowest_layout == layout && highest_layout == layout; }
 };
 
-// What a rank says of an access whose plan was stored, with the entry that the rank had then.
+// How an access compares with the last one of its direction, on one rank, or as maxima over several. If all repeat it,
+// moved by the same distance, this is all they must know of each other. Less than a cache line.
 struct Repetition {
-  static constexpr i64 kRepeats = 1, kMoves = 2, kMore = 4, kAtomic = 8;
-  i64 flags = 0;          // kRepeats: this entry is the same, if its data has moved by this distance. kMoves: it has data
-  i64 moved_by = 0;
-  bool repeats() const { return (flags & kRepeats) != 0; }
+  enum Word { kChanged, kFarthest, kInverseNearest, kForm, kSize, kFileBytes, kInverseAlignment, kWords };
+  // kChanged: more than the position has changed. The distances are of ranks with data. kSize: reading: as in
+  // Circumstances; writing: whether signatures have changed. Inverse values (~) have their minimum where the values
+  // have their maximum.
+  i64 words[kWords] = {1, INT64_MIN, INT64_MIN, 0, 0, -1, INT64_MIN};
+
+  bool repeats() const {
+    return words[kChanged] == 0 && (words[kFarthest] == INT64_MIN || words[kFarthest] == ~words[kInverseNearest]);
+  }
+  // kNoRun: the rank could not move it as a run (engine/runs.h). kMore: nor is this the last round of the access.
+  enum Form : i64 { kRun, kNoRun, kMore };
+  bool more() const { return words[kForm] == kMore; }
+  i64 moved_by() const { return words[kFarthest] == INT64_MIN ? 0 : words[kFarthest]; }
 };
 
 // The contribution of one rank.
 struct Entry {
-  Repetition repetition;
+  Repetition repetition;    // the first member, so that those of a node can be reduced where they are
   Circumstances circumstances;
   Choices choices;          // only rank 0's are used
   RankSummary summary;
-  AccessSignature signature;
-  DensePatterns::Keys dense{};   // keys of the dense patterns that this rank knows
+  AccessSignature signature;   // of a write
 };
+static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry>);
 
 // The entry of a member of the node, by index, after a gather of entries.
 inline const Entry& entry_at(const NodeArena& arena, size_t member) {
@@ -98,31 +116,33 @@ struct Gathered {
   Choices choices;
   Pattern pattern;
   std::vector<FileRange> ranges;
+  std::uint64_t dense_key = 0;   // writing on one node: patterns with equal keys cover the same bytes of their range
+  bool repeated = false;         // all nodes repeat their last access
 };
 
-// The last collective access of each direction, stored on the first rank of each node. The same pattern at another offset then
-// needs no gather. The accesses of a file use it one at a time, in the same order on all ranks.
+// What a rank remembers of the collective accesses of a file. Only the holder of the ticket uses it, so all ranks
+// remember the same.
 class PatternMemory {
  public:
+  // An access whose ranks were gathered, or a repetition of it. The same access at another offset then needs no gather.
   struct Last {
-    NodeEntry mine;
-    std::vector<OpenGroup> groups;   // of the ranks of this node
+    Entry mine;
     Gathered all;
-    bool expected = true;            // the next access may repeat this one, so an all-reduce that tests it is worth its cost
+    bool expected = true;   // the next access may repeat this one, so an all-reduce that tests it is worth its cost
+    // The plan, if it has no exchange. It does not depend on the offset.
+    std::shared_ptr<const Plan> plan = nullptr;
+    i64 hints_edition = 0;
   };
   std::optional<Last>& last(Direction direction) { return last_[index(direction)]; }
 
-  // The last access without exchange if one node holds all ranks. The same access at another offset has the same plan.
-  struct Alone {
-    Entry mine;
-    i64 hints_edition = 0;
-    std::shared_ptr<const Plan> plan;   // null: there is none
-    bool expected = true;               // the next access may repeat it
-  };
-  Alone& alone(Direction direction) { return alone_[index(direction)]; }
-  // Whether the last access of this direction had no exchange on any rank. Thread-safe.
-  bool moves_alone(Direction direction) const { return moves_alone_[index(direction)].load(std::memory_order_relaxed); }
-  void set_moves_alone(Direction direction, bool alone) { moves_alone_[index(direction)].store(alone, std::memory_order_relaxed); }
+  // The latest two patterns that collective writes have covered without a hole. The same pattern at another offset has
+  // no hole either, so no rank has to set a valid map. For views with pieces of one element, valid maps cost as much as
+  // the copies.
+  const std::array<std::uint64_t, 2>& dense() const { return dense_; }   // their keys; 0: none
+  void learn_dense(std::uint64_t key) {
+    if (dense_[0] != key) dense_ = {key, dense_[0]};
+  }
+
   // Whether the ranks first try to move the next access as runs (engine/runs.h).
   bool expects_runs(Direction direction) const { return runs_[index(direction)].expected; }
   void tried_runs(Direction direction, bool moved) {
@@ -138,10 +158,9 @@ class PatternMemory {
  private:
   static size_t index(Direction direction) { return direction == Direction::kRead ? 0 : 1; }
   std::array<std::optional<Last>, 2> last_;
-  std::array<Alone, 2> alone_;
-  std::array<std::atomic<bool>, 2> moves_alone_{};
-  // A pattern of runs may be none to the ranks each time, for example as one of them has a trace. So each try in vain doubles the accesses with runs
-  // until the next one.
+  std::array<std::uint64_t, 2> dense_{};
+  // A pattern of runs may be none to the ranks each time, for example as the memory of one of them has
+  // holes. So each try in vain doubles the accesses with runs until the next one.
   struct Runs {
     bool expected = true;
     i64 since = 0, patience = 1;

@@ -13,7 +13,6 @@ namespace {
 
 // A window or a parcel in flight. Its messages use its memory, so its address must not change until they are complete.
 struct Underway {
-  i64 window = 0;
   bool in_slot = false;   // the data is in the slot, not in `packed`
   bool in_place = false;  // the data is packed inside the slot, because there is no memory for `packed`
   StreamHeader header;
@@ -40,7 +39,6 @@ class NodeLeader : public WindowEndpoint {
   Underway described(i64 window) {
     MERCUTIO_ASSERT(window >= completed_ && window < windows());
     Underway one;
-    one.window = window;
     one.header = describe(buffer_, window, one.run_list);
     auto runs = runs_of(buffer_, one.header, one.run_list);
     if (runs) one.runs = std::move(*runs);
@@ -49,21 +47,22 @@ class NodeLeader : public WindowEndpoint {
   }
   // Announces the next window or parcel. Its data may follow.
   Underway& announce(Underway next) {
-    MERCUTIO_ASSERT(underway_.empty() || underway_.back().window < next.window);   // ascending
+    MERCUTIO_ASSERT(underway_.empty() || underway_.back().header.window < next.header.window);   // ascending
     MERCUTIO_ASSERT(std::ssize(underway_) <= buffer_.depth());
     Underway& one = underway_.emplace_back(std::move(next));
     sender_.announce(one.header, one.run_list, one.messages);
     return one;
   }
   std::byte* data_of(Underway& one) {
-    if (one.in_slot) return buffer_.slot(one.window).data + one.runs[0].at;
+    std::byte* const slot = buffer_.slot(one.header.window).data;
+    if (one.in_slot) return slot + one.runs[0].at;
     if (!one.packed && !one.in_place) one.packed = ScratchBuffer::try_make(one.header.bytes);
     one.in_place = !one.packed;
-    return one.packed ? one.packed->data.get() : buffer_.slot(one.window).data;
+    return one.packed ? one.packed->data.get() : slot;
   }
   void send_end() {
     Underway& one = underway_.emplace_back();
-    one.window = one.header.window = windows();
+    one.header.window = windows();
     sender_.announce(one.header, one.run_list, one.messages);
     ended_ = true;
   }
@@ -119,13 +118,15 @@ class WritingLeader final : public NodeLeader {
     const Slot slot = buffer_.slot(window);
     if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
     Underway next = described(window);
-    if (fits_parcel(buffer_.plan(), next.header) && add_to_parcel(next, slot)) return buffer_.clear_valid(window);
+    if (fits_parcel(buffer_.plan(), next.header) && add_to_parcel(next, slot)) return buffer_.valid_map(window).clear();
     if (parcel_) send_parcel(/*last=*/false);
     Underway& one = announce(std::move(next));
     std::byte* data = data_of(one);
-    if (!one.in_slot) context_.channel.copied(one.header.bytes);
-    if (!one.in_slot) pack_runs(one.runs, slot.data, data);
-    buffer_.clear_valid(window);
+    if (!one.in_slot) {
+      context_.channel.copied(one.header.bytes);
+      pack_runs(one.runs, slot.data, data);
+    }
+    buffer_.valid_map(window).clear();
     sender_.send(ConstBytes(data, static_cast<size_t>(one.header.bytes)), one.messages);
   }
   // False: no memory for a parcel.
@@ -134,7 +135,7 @@ class WritingLeader final : public NodeLeader {
     if (parcel_ && parcel_bytes_ + most > parcel_->bytes) send_parcel(/*last=*/false);
     if (!parcel_) parcel_ = ScratchBuffer::try_make(buffer_.plan().parcel_bytes);
     if (!parcel_) return false;
-    if (parcel_bytes_ == 0) parcel_window_ = window.window;
+    if (parcel_bytes_ == 0) parcel_window_ = window.header.window;
     sender_.shorten(window.header, window.run_list);
     append(const_bytes_of(std::span(&window.header, 1)));
     append(window.run_list);
@@ -151,7 +152,7 @@ class WritingLeader final : public NodeLeader {
   // `last`: no window follows.
   void send_parcel(bool last) {
     Underway parcel;
-    parcel.window = parcel.header.window = parcel_window_;
+    parcel.header.window = parcel_window_;
     parcel.header.bytes = parcel_bytes_;
     parcel.header.parcel = last ? 2 : 1;
     parcel.packed = std::move(parcel_);
@@ -162,7 +163,7 @@ class WritingLeader final : public NodeLeader {
   }
   i64 first_in_slot() const {
     for (const Underway& one : underway_) {
-      if (one.in_slot || one.in_place) return one.window;
+      if (one.in_slot || one.in_place) return one.header.window;
     }
     return next_;
   }
@@ -213,22 +214,21 @@ class ReadingLeader final : public NodeLeader {
   // Requests a window. False: not possible now.
   bool ask(i64 window) {
     if (!described_) {
-      const i64 units = buffer_.units_of(buffer_.window(window));
-      if (first_other(buffer_.slot(window).valid, 0, units, std::byte{0}) == units) return true;   // no rank needs any byte of it
+      if (buffer_.valid_map(window).empty()) return true;   // no rank needs any byte of it
       described_ = described(window);
     }
-    MERCUTIO_ASSERT(described_->window == window);
+    MERCUTIO_ASSERT(described_->header.window == window);
     const bool asked = fits_parcel(buffer_.plan(), described_->header) ? add_to_parcel() : ask_alone();
     if (!asked) return false;
     described_.reset();
-    buffer_.clear_valid(window);
+    buffer_.valid_map(window).clear();
     return true;
   }
 
   bool ask_alone() {
     if (std::ssize(underway_) >= buffer_.depth()) return false;
     if (!parcel_.items.empty()) send_parcel(/*last=*/false);   // it may contain the windows before this one
-    if (described_->window >= finished_ + buffer_.depth()) return false;
+    if (described_->header.window >= finished_ + buffer_.depth()) return false;
     Underway& one = announce(std::move(*described_));
     const Bytes into(data_of(one), static_cast<size_t>(one.header.bytes));
     sender_.receive(into, one.messages);
@@ -256,7 +256,7 @@ class ReadingLeader final : public NodeLeader {
     Parcel& parcel = parcels_.emplace_back(std::move(parcel_));
     parcel_ = {};
     Underway next;
-    next.window = next.header.window = parcel.items.front().window;
+    next.header.window = parcel.items.front().header.window;
     next.header.bytes = std::ssize(parcel.requests);
     next.header.first = parcel.answer_bytes;
     next.header.parcel = last ? 2 : 1;
@@ -273,9 +273,9 @@ class ReadingLeader final : public NodeLeader {
   bool deliver_first() {
     Underway& one = underway_.front();
     if (one.header.parcel != 0) return deliver_parcel(one);
-    if (one.window < windows()) {
-      if (!one.in_slot) context_.channel.copied(one.header.bytes);
-      if (!one.in_slot) unpack_runs(one.runs, data_of(one), buffer_.slot(one.window).data);
+    if (one.header.window < windows() && !one.in_slot) {
+      context_.channel.copied(one.header.bytes);
+      unpack_runs(one.runs, data_of(one), buffer_.slot(one.header.window).data);
     }
     underway_.pop_front();
     return true;
@@ -286,9 +286,9 @@ class ReadingLeader final : public NodeLeader {
     const size_t before = parcel.delivered;
     for (; parcel.delivered < parcel.items.size(); ++parcel.delivered) {
       Underway& item = parcel.items[parcel.delivered];
-      if (item.window >= finished_ + buffer_.depth()) return parcel.delivered > before;
+      if (item.header.window >= finished_ + buffer_.depth()) return parcel.delivered > before;
       context_.channel.copied(item.header.bytes);
-      unpack_runs(item.runs, answer.packed->data.get() + parcel.delivered_bytes, buffer_.slot(item.window).data);
+      unpack_runs(item.runs, answer.packed->data.get() + parcel.delivered_bytes, buffer_.slot(item.header.window).data);
       parcel.delivered_bytes += item.header.bytes;
       item.runs = {};
     }
@@ -298,9 +298,10 @@ class ReadingLeader final : public NodeLeader {
   }
 
   i64 first_undelivered() const {
-    if (underway_.empty()) return parcel_.items.empty() ? next_ : parcel_.items.front().window;
+    if (underway_.empty()) return parcel_.items.empty() ? next_ : parcel_.items.front().header.window;
     const Underway& first = underway_.front();
-    return std::min(first.header.parcel != 0 ? parcels_.front().items[parcels_.front().delivered].window : first.window, next_);
+    if (first.header.parcel == 0) return std::min(first.header.window, next_);
+    return std::min(parcels_.front().items[parcels_.front().delivered].header.window, next_);
   }
 
   i64 finished_ = 0;

@@ -2,6 +2,7 @@
 #include "engine/peers.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -22,46 +23,29 @@ Task<Status> swap_messages(const Channel& channel, i64 to, ConstBytes out, i64 f
   co_return messages.status();
 }
 
-// Sum without undefined overflow, as values of a malformed message may overflow. The caller sees that the sum is too small.
-i64 plus(i64 a, i64 b) {
-  return static_cast<i64>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
-}
-
-Status check_length(i64 bytes) {
-  constexpr i64 kMost = i64{1} << 40;
-  if (bytes >= 0 && bytes <= kMost) return ok_status();
-  return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
-}
-
 // Allocates memory for a length that another rank announced.
 Status make_room(std::vector<std::byte>& data, i64 bytes) {
-  MERCUTIO_TRY(check_length(bytes));
+  constexpr i64 kMost = i64{1} << 40;
+  if (bytes < 0 || bytes > kMost) {
+    return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
+  }
   return attempt([&] {
     data.resize(static_cast<size_t>(bytes));
     return ok_status();
   });
 }
 
-i64 power_of_two_below(i64 ranks) {
-  i64 power = 1;
-  while (power * 2 <= ranks) power *= 2;
-  return power;
-}
-
 }  // namespace
 
 void combine(std::span<i64> into, std::span<const i64> other, Reduce op) {
   for (size_t i = 0; i < into.size(); ++i) {
-    switch (op) {
-      case Reduce::kMax: into[i] = std::max(into[i], other[i]); break;
-      case Reduce::kMin: into[i] = std::min(into[i], other[i]); break;
-      case Reduce::kSum: into[i] = plus(into[i], other[i]); break;
-    }
+    into[i] = op == Reduce::kMax ? std::max(into[i], other[i]) : std::min(into[i], other[i]);
   }
 }
 
 Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> values, Reduce op) {
-  const i64 me = peers.me, power = power_of_two_below(peers.count), extra = peers.count - power;
+  const auto count = static_cast<std::uint64_t>(peers.count);
+  const i64 me = peers.me, power = static_cast<i64>(std::bit_floor(count)), extra = peers.count - power;
   std::vector<i64> other(values.size());
   Bytes mine = bytes_of(values), theirs = bytes_of(std::span(other));
   if (me >= power) {   // send the values to a peer within the power of two, and receive the result

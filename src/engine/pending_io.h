@@ -10,8 +10,8 @@
 #include <memory>
 #include <optional>
 
-#include "engine/blocking_detector.h"
 #include "engine/engine.h"
+#include "storage/blocking_detector.h"
 
 namespace mercutio {
 

@@ -53,6 +53,7 @@ void record_pieces(const EngineFile& file, Direction direction, Span when, std::
   event.offset = pieces.front().offset;
   event.pieces = static_cast<i64>(pieces.size());
   event.span = pieces.back().offset + pieces.back().bytes - event.offset;
+  event.counters = file.counters;
   file.trace->record(event);
 }
 
@@ -148,15 +149,12 @@ Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces)
 std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end) {
   constexpr i64 kMostBytes = 64 * KiB;
   if (!file.storage->traits().remote_cluster || access.bytes > kMostBytes) return std::nullopt;
-  PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes)), in_memory(access.memory.cursor());
   std::vector<IoPiece> pieces;
-  while (!in_file.done() && !in_memory.done()) {
-    const i64 bytes = std::min(in_file.left(), in_memory.left());
-    if (std::ssize(pieces) == kPiecesPerCall) return std::nullopt;
-    pieces.push_back({in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes});
-    in_file.advance(bytes);
-    in_memory.advance(bytes);
-  }
+  (void)for_each_piece(access, [&](const IoPiece& piece) -> Result<bool> {
+    pieces.push_back(piece);
+    return std::ssize(pieces) <= kPiecesPerCall;
+  });
+  if (std::ssize(pieces) > kPiecesPerCall) return std::nullopt;
   TracedPhase phase(file, Phase::kStorage);
   auto moved = file.storage->move_locked(access.direction, pieces, begin, end);
   const i64 end_ns = phase.end();
@@ -187,16 +185,16 @@ Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
   return moved ? ok_status() : Status(std::move(moved).error());
 }
 
-Status PieceBatch::add(i64 offset, std::byte* data, i64 bytes) {
+Status PieceBatch::add(const IoPiece& piece) {
   if (!pieces_.empty()) {
     IoPiece& last = pieces_.back();
-    if (last.offset + last.bytes == offset && last.data + last.bytes == data) {
-      last.bytes += bytes;
+    if (last.offset + last.bytes == piece.offset && last.data + last.bytes == piece.data) {
+      last.bytes += piece.bytes;
       return ok_status();
     }
-    if (static_cast<i64>(pieces_.size()) == kPiecesPerCall) MERCUTIO_TRY(flush());
+    if (std::ssize(pieces_) == kPiecesPerCall) MERCUTIO_TRY(flush());
   }
-  if (!cut_short_) pieces_.push_back(IoPiece{offset, data, bytes});
+  if (!cut_short_) pieces_.push_back(piece);
   return ok_status();
 }
 
@@ -243,15 +241,19 @@ static bool can_sieve_writes(const EngineFile& file) {
   return file.scattered && file.storage->traits().can_lock && file.storage->traits().can_merge && file.readable;
 }
 
+Toggle sieving(const EngineFile& file, Direction direction) {
+  if (file.sieving) return *file.sieving;
+  return direction == Direction::kRead ? file.hints->romio_ds_read : file.hints->romio_ds_write;
+}
+
 bool may_sieve_writes(const EngineFile& file) {
-  const bool forbidden = file.hints->romio_ds_write == Toggle::kDisable;   // also by the plan of this access
-  return file.any_sieves && !forbidden && can_sieve_writes(file) && hints_allow_sieving(*file.hints, file.storage->traits());
+  const Toggle wish = sieving(file, Direction::kWrite);
+  if (wish == Toggle::kDisable || !file.any_sieves || !can_sieve_writes(file)) return false;
+  return wish == Toggle::kEnable || hints_allow_sieving(*file.hints, file.storage->traits());
 }
 
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
-  auto alone = file.storage->exclude_other_writers();
-  const bool asked = file.hints->romio_ds_write == Toggle::kEnable && file.storage->traits().metadata_is_remote;
-  if (!alone && asked) alone = std::make_unique<NoLock>();
+  auto alone = file.storage->exclude_other_writers(sieving(file, Direction::kWrite) == Toggle::kEnable);
   return alone && file.gate ? file.gate->close(std::move(alone)) : std::move(alone);
 }
 

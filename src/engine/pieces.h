@@ -31,6 +31,21 @@ class PieceReader {
   i64 offset_ = 0, left_ = 0;
 };
 
+// Calls action(piece) for each piece of an access that is contiguous in the file and in memory, until it returns false
+// or an Error.
+template <class Action>
+Status for_each_piece(const Access& access, Action action) {
+  PieceReader in_file(access.view->cursor(access.position, access.position + access.bytes));
+  PieceReader in_memory(access.memory.cursor());
+  for (bool more = true; more && !in_file.done() && !in_memory.done();) {
+    const i64 bytes = std::min(in_file.left(), in_memory.left());
+    MERCUTIO_LET(more, action(IoPiece{in_file.offset(), reinterpret_cast<std::byte*>(in_memory.offset()), bytes}));
+    in_file.advance(bytes);
+    in_memory.advance(bytes);
+  }
+  return ok_status();
+}
+
 // Executes a short access under a lock of [begin, end) as one request of the storage. Returns nothing if the storage does not
 // support it.
 std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end);
@@ -78,7 +93,7 @@ void record_pieces(const EngineFile& file, Direction direction, Span when, std::
 class PieceBatch {
  public:
   PieceBatch(const EngineFile& file, Direction direction) : file_(file), direction_(direction) {}
-  Status add(i64 offset, std::byte* data, i64 bytes);
+  Status add(const IoPiece& piece);
   // Transfers the remaining pieces. Returns the bytes moved by all calls; fewer than requested only for a read at the end of the
   // file.
   Result<i64> finish();
@@ -128,6 +143,8 @@ i64 buffer_bytes(const EngineFile& file, Direction direction);
 // that none sieves now (engine/sieve_gate.h). Null: none are possible.
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end);
 
+// What the plan, or else the hint, says of sieving.
+Toggle sieving(const EngineFile& file, Direction direction);
 // Whether writes may be sieved: the storage supports locks and reads, and no hint forbids it. If a lock needs a message to a
 // server, a hint must ask for it.
 bool may_sieve_writes(const EngineFile& file);

@@ -42,11 +42,12 @@ thread_local bool is_progress_thread = false;
 
 class DrivenRequest final : public Request {
  public:
-  // With a `predictor`, waiting threads drive the request, too.
-  DrivenRequest(RequestBody body, WaitPredictorRef predictor)
+  // While a thread waits for it: with a `predictor`, the thread drives it, too; with `poll`, it drives all requests; with
+  // neither, other threads drive it.
+  DrivenRequest(RequestBody body, WaitPredictorRef predictor, std::function<void()> poll = nullptr)
       : task_(std::move(body.task)), on_done_(std::move(body.on_done)), backoff_(std::move(body.backoff)),
         failed_(std::move(body.failed)),
-        predictor_(std::move(predictor)), begin_(Clock::now()) {
+        predictor_(std::move(predictor)), poll_(std::move(poll)), begin_(Clock::now()) {
     if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
   }
 
@@ -112,6 +113,11 @@ class DrivenRequest final : public Request {
   // Pauses grow with the number of those before, up to `longest`.
   bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
     const auto over = [this] { return done(); };
+    for (i64 spins = 0; poll_ && !done() && Clock::now() < end; ++spins) {
+      poll_();
+      if (!done()) default_backoff(spins);
+    }
+    if (poll_) return done();
     const Waiter waiter(*this);
     while (predictor_ && !done()) {
       if (Clock::now() >= end) return false;   // a wait whose time is over is still a switch to another thread
@@ -139,6 +145,7 @@ class DrivenRequest final : public Request {
   const std::function<void(i64)> backoff_;
   const std::function<bool(bool)> failed_;
   const WaitPredictorRef predictor_;
+  const std::function<void()> poll_;
   const Clock::time_point begin_;
   std::atomic<bool> waited_for_{false};
   std::atomic<i64> waiters_{0};
@@ -281,16 +288,22 @@ class ProgressThread final : public Progress {
   bool ending_ = false;
 };
 
-// One thread drives at a time. A call from within a step, if MPI calls back, has no effect.
-class PolledTasks {
+class PolledProgress final : public Progress {
  public:
-  void add(DrivenRequestRef request) {
-    std::lock_guard lock(mutex_);
-    arrived_.push_back(std::move(request));
-    ++left_;
+  ~PolledProgress() override {
+    for (i64 spins = 0; progress(); ++spins) default_backoff(spins);
   }
 
-  bool progress() {
+  RequestRef start(RequestBody body) override {
+    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr, [this] { progress(); });
+    std::lock_guard lock(mutex_);
+    arrived_.push_back(request);
+    ++left_;
+    return request;
+  }
+
+  // One thread drives at a time. A call from within a step, if MPI calls back, has no effect.
+  bool progress() override {
     if (left_.load() == 0) return false;
     if (!busy_.test_and_set(std::memory_order_acquire)) {
       {
@@ -310,47 +323,6 @@ class PolledTasks {
   std::mutex mutex_;
   std::vector<DrivenRequestRef> arrived_;
   std::atomic<i64> left_{0};
-};
-
-class PolledProgress final : public Progress {
- public:
-  ~PolledProgress() override {
-    for (i64 spins = 0; tasks_->progress(); ++spins) default_backoff(spins);
-  }
-
-  RequestRef start(RequestBody body) override {
-    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr);
-    tasks_->add(request);
-    return std::make_shared<PolledRequest>(std::move(request), tasks_);
-  }
-  bool progress() override { return tasks_->progress(); }
-
- private:
-  class PolledRequest final : public Request {
-   public:
-    PolledRequest(DrivenRequestRef request, std::shared_ptr<PolledTasks> tasks)
-        : request_(std::move(request)), tasks_(std::move(tasks)) {}
-    bool done() const override { return request_->done(); }
-    Result<i64> wait() override {
-      while (!wait_for(std::chrono::hours(1))) {
-      }
-      return request_->wait();
-    }
-    bool wait_for(std::chrono::microseconds time) override {
-      const auto end = Clock::now() + time;
-      for (i64 spins = 0; !done() && Clock::now() < end; ++spins) {
-        tasks_->progress();
-        if (!done()) default_backoff(spins);
-      }
-      return done();
-    }
-
-   private:
-    DrivenRequestRef request_;
-    std::shared_ptr<PolledTasks> tasks_;
-  };
-
-  std::shared_ptr<PolledTasks> tasks_ = std::make_shared<PolledTasks>();
 };
 
 }  // namespace

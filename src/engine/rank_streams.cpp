@@ -31,13 +31,11 @@ std::byte* contiguous_at(const Memory& memory, i64 begin, i64 bytes) {
 
 class RankStreams final : public WindowEndpoint {
  public:
-  RankStreams(const std::vector<WindowBuffer>& buffers, const EndpointContext& context, const RankAccess& mine, const std::vector<i64>& domains)
+  RankStreams(const std::vector<const WindowBuffer*>& buffers, const EndpointContext& context, const RankAccess& mine)
       : context_(context), mine_(mine), me_(context.channel.comm->rank()) {
-    for (const i64 domain : domains) {
-      const WindowBuffer& buffer = buffers[static_cast<size_t>(domain)];
-      const i64 step = static_cast<i64>(streams_.size());
-      streams_.push_back(std::make_unique<Stream>(buffer, StreamSender(context_, buffer.leader(), domain)));
-      go_to_next(step, 0);
+    for (const WindowBuffer* const buffer : buffers) {
+      streams_.push_back(std::make_unique<Stream>(*buffer, StreamSender(context_, buffer->leader(), buffer->domain())));
+      go_to_next(std::ssize(streams_) - 1, 0);
     }
   }
 
@@ -171,9 +169,9 @@ class RankStreams final : public WindowEndpoint {
 
 }  // namespace
 
-std::unique_ptr<WindowEndpoint> make_rank_streams(const std::vector<WindowBuffer>& buffers, const EndpointContext& context, const RankAccess& mine,
-                                                  const std::vector<i64>& domains) {
-  return std::make_unique<RankStreams>(buffers, context, mine, domains);
+std::unique_ptr<WindowEndpoint> make_rank_streams(const std::vector<const WindowBuffer*>& buffers,
+                                                  const EndpointContext& context, const RankAccess& mine) {
+  return std::make_unique<RankStreams>(buffers, context, mine);
 }
 
 }  // namespace mercutio

@@ -2,13 +2,17 @@
 // taken for such.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <new>
 #include <optional>
+#include <string>
+#include <thread>
 
+#include "base/frames.h"
 #include "comm/in_process.h"
-#include "engine/frames.h"
 #include "engine/node_entry.h"
 #include "engine/runs.h"
 #include "engine/test_support.h"
@@ -39,7 +43,6 @@ class OneRank {
   OneRank(Comm& comm, SharedFile& file, Hints hints) : comm_(comm), storage_(file), hints_(std::move(hints)), arena_(NodeArena::of(comm)) {
     file_ = EngineFile{&storage_, &comm, &hints_, nullptr, &dirty_, true};
     file_.plans = &plans_;
-    file_.dense = &dense_;
     file_.patterns = &patterns_;
     file_.scattered = false;   // no rank's view has holes, so writes take no lock
     file_.hints_edition = 1;
@@ -47,6 +50,7 @@ class OneRank {
 
   Result<i64> move(OwnedAccess& owned, Status entry = ok_status()) {
     counters_ = Counters{};
+    if (file_.trace) counters_.clock.start(now_ns());
     file_.counters = &counters_;
     const Channel channel{&comm_, 1, std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), arena_)};
     CollectiveOptions options;
@@ -63,6 +67,7 @@ class OneRank {
       options.declined = how.declined;
     }
     Result<i64> moved = at_once ? *std::move(at_once) : run(collective(file_, channel, owned.access, options), backoff);
+    counters_.clock.stop();
     allocations_ = allocations - allocated;
     frames_ = frames_taken() - frames;
     return moved;
@@ -70,6 +75,7 @@ class OneRank {
 
   // Half of the ranks call move_run_at_once(), which the others don't notice.
   bool waits_at_once() const { return comm_.rank() % 2 == 1; }
+  void trace_to(TraceSink* sink) { file_.trace = sink; }
   void change(Hints hints) {
     hints_ = std::move(hints);
     ++file_.hints_edition;
@@ -86,7 +92,6 @@ class OneRank {
   const std::shared_ptr<NodeArena> arena_;
   std::atomic<bool> dirty_{false};
   PlanCache plans_;
-  DensePatterns dense_;
   PatternMemory patterns_;
   EngineFile file_;
   Counters counters_;
@@ -276,6 +281,57 @@ TEST(Runs, OfManyBytesAreMovedByTheirRanks) {
   expect_blocks(file, 3, kMany);
 }
 
+struct StorageEvents final : TraceSink {
+  void record(const TraceEvent& event) override {
+    if (event.kind == TraceKind::kPlan) plan = event.detail;
+    if (event.kind != TraceKind::kStorageRead && event.kind != TraceKind::kStorageWrite) return;
+    bytes += event.bytes, pieces += event.pieces, ++requests;
+    EXPECT_LE(event.start_ns, event.end_ns);
+  }
+  std::string plan;
+  i64 bytes = 0, pieces = 0, requests = 0;
+};
+
+// Some ranks are looked at, others not. Rank 2 comes late.
+void expect_to_see_runs(Direction direction, i64 bytes, bool led) {
+  constexpr i64 kLateNs = 20'000'000, kAccesses = 3;
+  SharedFile file;
+  sized(file, kAccesses * kRanks * bytes);
+  std::atomic<i64> begun{0};
+  run_ranks(kRanks, [&](Comm& comm) {
+    OneRank rank(comm, file, {});
+    StorageEvents sink;
+    const bool seen = comm.rank() != 3, moves = comm.rank() == 0 || !led;
+    if (seen) rank.trace_to(&sink);
+    for (i64 number = 0; number < kAccesses; ++number) {
+      OwnedAccess owned = run_of_rank(direction, comm.rank(), number, bytes);
+      begun += comm.rank() == 2 ? 0 : 1;
+      while (comm.rank() == 2 && begun < (number + 1) * (kRanks - 1)) std::this_thread::yield();
+      if (comm.rank() == 2) std::this_thread::sleep_for(std::chrono::nanoseconds(kLateNs));
+      ASSERT_TRUE(rank.move(owned).ok());
+      const auto of = [&](Phase phase) { return rank.counters().clock.spent()[static_cast<size_t>(phase)]; };
+      if (seen && comm.rank() != 2) {
+        EXPECT_GE(of(Phase::kArrive), kLateNs / 4) << "waiting for the late rank";
+      }
+      EXPECT_EQ(of(Phase::kStorage) > 0, seen && moves);
+      EXPECT_EQ(of(Phase::kWait) > 0, seen && !moves) << "for the rank that moves the bytes";
+      EXPECT_EQ(of(Phase::kAgree) > 0, seen && moves);
+    }
+    EXPECT_EQ(sink.plan.find("runs") != std::string::npos, seen);
+    EXPECT_EQ(sink.requests, seen && moves ? kAccesses : 0);
+    EXPECT_EQ(sink.pieces, sink.requests);
+    EXPECT_EQ(sink.bytes, sink.requests * bytes * (led ? kRanks : 1));
+    EXPECT_EQ(direction == Direction::kRead ? rank.storage().counts.reads : rank.storage().counts.writes, moves ? kAccesses : 0);
+  });
+}
+
+TEST(Runs, AreSeenAsTheyAreMoved) {
+  for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+    expect_to_see_runs(direction, kBytes, /*led=*/true);
+    expect_to_see_runs(direction, RunAccess::kEntryBytes + 1, /*led=*/false);
+  }
+}
+
 // Ranges that are equal, overlap, are far apart, behind the end of the file, or empty.
 TEST(Runs, AreReadWhereverTheyAre) {
   constexpr i64 kFileBytes = 1000;
@@ -304,6 +360,23 @@ TEST(Runs, ThatOverlapAreNotWrittenSo) {
     ASSERT_TRUE(rank.move(owned).ok());
     EXPECT_EQ(rank.counters().copied_bytes, kBytes) << "ranges that overlap are exchanged";
   });
+}
+
+// After an access of another kind they are tried once more, also where the plan of each is that of the one before.
+TEST(Runs, AreTriedAgainWhereAPatternRepeats) {
+  for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
+    SharedFile file;
+    sized(file, 6 * kRanks * kBytes);
+    run_ranks(kRanks, [&](Comm& comm) {
+      OneRank rank(comm, file, {});
+      for (i64 number = 0; number < 6; ++number) {
+        OwnedAccess owned = number == 0 ? block_of(direction, comm.rank(), number) : run_of_rank(direction, comm.rank(), number);
+        ASSERT_TRUE(rank.move(owned).ok());
+      }
+      const auto& counts = rank.storage().counts;
+      EXPECT_EQ(direction == Direction::kWrite ? counts.writes : counts.reads, comm.rank() == 0 ? 6 : 3);
+    });
+  }
 }
 
 // All ranks get the Error of the first one, which moves the bytes of all, and go on with the next access.

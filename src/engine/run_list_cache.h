@@ -7,13 +7,10 @@
 #pragma once
 
 #include <map>
-#include <memory>
-#include <mutex>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "base/thread_annotations.h"
 #include "comm/comm.h"
 
 namespace mercutio {
@@ -50,21 +47,14 @@ class RunListCache {
   bool full_ = false;
 };
 
-// The caches of all streams of a file on this rank. Operations that use the memory of the node run one at a time, so no cache is
-// used by two operations at once.
+// The caches of all streams of a file on this rank. Only the holder of the ticket uses them.
 class RunListCaches {
  public:
-  RunListCache& sent(i64 aggregator, i64 domain) { return of({aggregator, domain, true}); }
-  RunListCache& received(i64 leader, i64 domain) { return of({leader, domain, false}); }
+  RunListCache& sent(i64 aggregator, i64 domain) { return caches_[{aggregator, domain, true}]; }
+  RunListCache& received(i64 leader, i64 domain) { return caches_[{leader, domain, false}]; }
 
  private:
-  using Key = std::tuple<i64, i64, bool>;
-  RunListCache& of(Key key) {
-    std::lock_guard lock(mutex_);
-    return lists_[key];
-  }
-  std::mutex mutex_;
-  std::map<Key, RunListCache> lists_ MERCUTIO_GUARDED_BY(mutex_);
+  std::map<std::tuple<i64, i64, bool>, RunListCache> caches_;
 };
 
 }  // namespace mercutio

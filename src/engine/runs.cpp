@@ -11,8 +11,10 @@
 namespace mercutio {
 
 bool may_move_runs(const EngineFile& file, const Channel& channel) {
-  if (!file.patterns || file.adapter || !channel.ticket || !channel.ticket->arena().whole()) return false;
-  if (file.storage->traits().remote_cluster) return false;   // there, aggregators save connections
+  if (!file.patterns || !channel.ticket || !channel.ticket->arena().whole()) return false;
+  const Traits& traits = file.storage->traits();
+  if (traits.remote_cluster) return false;   // there, aggregators save connections
+  if (file.adapter && traits.metadata_is_remote) return false;   // there, aggregators may be faster
   const i64 ranks = channel.comm->size();
   return ranks > 1 && ranks <= RunAccess::kMostRanks;
 }
@@ -25,8 +27,16 @@ bool are_runs(const Gathered& all) {
   return pattern.disjoint || (pattern.direction == Direction::kRead && pattern.bytes <= pattern.participants * RunAccess::kEntryBytes);
 }
 
+static Toggle buffering_of(const EngineFile& file, Direction direction) {
+  return direction == Direction::kRead ? file.hints->romio_cb_read : file.hints->romio_cb_write;
+}
+static bool hints_permit_runs(const EngineFile& file, Direction direction) {
+  return buffering_of(file, direction) != Toggle::kEnable && file.hints->mercutio_strategy == WantedStrategy::kAuto;
+}
+
 std::optional<IoPiece> run_of(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
-  if (!options.entry || options.atomic || options.alone || (options.more && *options.more) || file.trace) return std::nullopt;
+  if (!hints_permit_runs(file, access.direction)) return std::nullopt;
+  if (!options.entry || options.atomic || options.alone || (options.more && *options.more)) return std::nullopt;
   if (access.bytes == 0) return IoPiece{};
   const i64 offset = access.memory.contiguous() ? offset_of_run(*access.view, access.position, access.bytes) : -1;
   return offset >= 0 ? std::optional(IoPiece{offset, begin_of(access.memory), access.bytes}) : std::nullopt;
@@ -43,15 +53,23 @@ RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction d
   entry_bytes_ += static_cast<size_t>(mine_.bytes);
 }
 
+void RunAccess::enter(Phase phase) const {
+  if (file_.counters) file_.counters->clock.enter(phase);
+}
+
+void RunAccess::copied(i64 bytes) const {
+  if (file_.counters) file_.counters->copied_bytes += bytes;
+}
+
 i64 RunAccess::flags() const {
-  const Hints& hints = *file_.hints;
-  const Toggle buffering = reads() ? hints.romio_cb_read : hints.romio_cb_write;
-  if (buffering == Toggle::kEnable || hints.mercutio_strategy != WantedStrategy::kAuto) return 0;
-  const bool may_be_led = buffering == Toggle::kAutomatic && hints.mercutio_exchange == WantedExchange::kAuto && mine_.bytes <= kEntryBytes && only_copies(file_);
+  if (!hints_permit_runs(file_, direction_)) return 0;
+  const bool plain = buffering_of(file_, direction_) == Toggle::kAutomatic && file_.hints->mercutio_exchange == WantedExchange::kAuto;
+  const bool may_be_led = plain && mine_.bytes <= kEntryBytes && only_copies(file_);
   return may_be_led ? kMovesOwn | kMayBeLed : kMovesOwn;
 }
 
 bool RunAccess::decide() {
+  enter(Phase::kOwn);
   way_ = way_of_all();
   own_ = entry_of(channel_.ticket->arena().my_index()).data;
   file_.patterns->tried_runs(direction_, way_ != Way::kNone);
@@ -86,11 +104,25 @@ RunAccess::Way RunAccess::way_of_all() {
 }
 
 Status RunAccess::move() {
-  return attempt([&]() -> Status {
-    if (way_ == Way::kLed) return channel_.ticket->arena().is_first() && count_ > 0 ? lead() : ok_status();
+  const bool is_led = way_ == Way::kLed && !channel_.ticket->arena().is_first();
+  if (file_.trace && file_.trace->keeps_texts()) record(file_, TraceKind::kPlan, now_ns(), 0, -1, text());
+  Status moved = attempt([&]() -> Status {
+    if (is_led || count_ == 0) return ok_status();
+    if (way_ == Way::kLed) return lead();
     MERCUTIO_LET(moved_, move_own());
     return ok_status();
   });
+  if (way_ == Way::kLed) copied(mine_.bytes);
+  enter(is_led ? Phase::kWait : Phase::kAgree);
+  return moved;
+}
+
+const char* RunAccess::text() const {
+  const bool led = way_ == Way::kLed;
+  if (reads()) return led ? "read: one run of each rank\nstrategy:  runs   # few bytes on one node: rank 0 reads them\n"
+                          : "read: one run of each rank\nstrategy:  runs   # disjoint, on one node: each rank reads its own\n";
+  return led ? "write: one run of each rank\nstrategy:  runs   # few bytes on one node: rank 0 writes them\n"
+             : "write: one run of each rank\nstrategy:  runs   # disjoint, on one node: each rank writes its own\n";
 }
 
 Result<i64> RunAccess::move_own() const {
@@ -116,6 +148,7 @@ Status RunAccess::lead() {
   std::byte* next = data;
   const auto pieces = std::span(pieces_).first(piece_count_);
   for (IoPiece& piece : pieces) next = (piece.data = next) + piece.bytes;
+  copied(next - data);
   const auto for_each_entry = [&](auto action) {   // with its place in `data`
     const IoPiece* piece = pieces.data();
     for (Entry* const entry : std::span(entries_).first(count_)) {
@@ -149,6 +182,7 @@ i64 RunAccess::finish() const {
 
 std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once) {
   if (!may_move_runs(file, channel) || !channel.ticket->is_current() || !expects_runs(file, direction)) return std::nullopt;
+  if (file.counters) file.counters->clock.enter(Phase::kArrive);
   RunAccess access(file, channel, direction, mine);
   if (Status met = gather_at_once(channel, access.entry(), at_once.pause); !met) return std::move(met).error();
   at_once.declined = !access.decide();

@@ -56,6 +56,9 @@ class RunAccess {
   bool reads() const { return direction_ == Direction::kRead; }
   i64 flags() const;
   Way way_of_all();
+  const char* text() const;   // for explain
+  void enter(Phase phase) const;
+  void copied(i64 bytes) const;
   Status lead();
   Status write_guarded(std::span<const IoPiece> pieces) const;
   Result<i64> move_own() const;

@@ -26,8 +26,8 @@
 
 #include <memory>
 
-#include "engine/blocking_detector.h"
 #include "engine/node_arena.h"
+#include "storage/blocking_detector.h"
 #include "storage/storage.h"
 
 namespace mercutio {

@@ -85,10 +85,13 @@ std::vector<StreamRun> runs_of_bits(ConstBytes run_list, i64 unit, i64 units) {
 }  // namespace
 
 StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list) {
-  const FileRange range = buffer.window(window);
-  const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
-  RunCollector collector(unit, units);
-  for_each_run(buffer.slot(window).valid, units, [&](i64 begin, i64 end) { collector.add(begin * unit, end * unit); });
+  const ValidMap valid = buffer.valid_map(window);
+  RunCollector collector(i64{1} << valid.shift, valid.bytes >> valid.shift);
+  for (i64 begin = valid.next_valid(0); begin < valid.bytes;) {
+    const i64 end = valid.next_hole(begin);
+    collector.add(begin, end);
+    begin = valid.next_valid(end);
+  }
   return collector.finish(window, run_list);
 }
 
@@ -208,14 +211,13 @@ void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, st
 }
 
 void set_valid(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs) {
-  const i64 unit = buffer.unit_of(buffer.window(window));
-  std::byte* valid = buffer.slot(window).valid;
-  const int shift = __builtin_ctzll(static_cast<unsigned long long>(unit));
+  const ValidMap valid = buffer.valid_map(window);
   for (const StreamRun& run : runs) {
-    if (run.bytes == unit)
-      valid[run.at >> shift] = std::byte{1};
+    std::byte* const flags = valid.flags + (run.at >> valid.shift);
+    if (run.bytes >> valid.shift == 1)
+      *flags = std::byte{1};
     else
-      std::memset(valid + (run.at >> shift), 1, static_cast<size_t>(run.bytes >> shift));
+      std::memset(flags, 1, static_cast<size_t>(run.bytes >> valid.shift));
   }
 }
 

@@ -111,20 +111,5 @@ TEST(StreamFormat, RejectsRunsOutsideTheWindow) {
   });
 }
 
-TEST(NodeBuffers, AggregatorsLeadTheirOwnBuffersAndOtherRanksTakeTurns) {
-  const Topology topology{{0, 0, 1, 1, 1}, {"a", "b"}};
-  const std::vector<NodeBuffer> at_home = node_buffers_of({0, 2, 3}, topology, 0), away = node_buffers_of({0, 2, 3}, topology, 1);
-  EXPECT_EQ(at_home[0].leader, 0);
-  EXPECT_EQ(at_home[0].index, 0);
-  EXPECT_EQ(at_home[1].leader, 0);
-  EXPECT_EQ(at_home[1].index, 1);
-  EXPECT_EQ(at_home[2].leader, 1);
-  EXPECT_EQ(away[0].leader, 2);
-  EXPECT_EQ(away[0].index, 1);
-  EXPECT_EQ(away[1].leader, 2);
-  EXPECT_EQ(away[1].index, 0);
-  EXPECT_EQ(most_node_buffers({0, 2, 3}, topology), 2);
-}
-
 }  // namespace
 }  // namespace mercutio

@@ -28,14 +28,7 @@ class StreamSender {
   }
   // Removes a run list that the aggregator has cached. Call it once per window, in the order in which windows are sent.
   void shorten(StreamHeader& header, std::vector<std::byte>& run_list) {
-    if (!run_list.empty() && cache_) look_up(header, run_list);
-  }
-  void send(ConstBytes data, MessageSet& messages) const { messages.add(channel_.send(aggregator_, data)); }
-  // Receives the aggregator's reply to an announcement.
-  void receive(Bytes data, MessageSet& messages) const { messages.add(channel_.receive(aggregator_, data, 1)); }
-
- private:
-  void look_up(StreamHeader& header, std::vector<std::byte>& run_list) {
+    if (run_list.empty() || !cache_) return;
     header.cache_index = cache_->find(run_list);
     if (header.cache_index == RunListCache::kNone) {
       header.cache_index = cache_->keep(run_list);
@@ -44,7 +37,11 @@ class StreamSender {
     run_list.clear();
     header.list_bytes = 0;
   }
+  void send(ConstBytes data, MessageSet& messages) const { messages.add(channel_.send(aggregator_, data)); }
+  // Receives the aggregator's reply to an announcement.
+  void receive(Bytes data, MessageSet& messages) const { messages.add(channel_.receive(aggregator_, data, 1)); }
 
+ private:
   const Channel& channel_;
   i64 aggregator_;
   RunListCache* cache_ = nullptr;   // null: run lists are not cached

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/attempt.h"
+#include "base/frames.h"
 #include "base/reserve.h"
-#include "engine/frames.h"
 
 namespace mercutio {
 

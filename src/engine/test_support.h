@@ -107,7 +107,8 @@ class TestStorage : public Storage {
     ++counts.locks;
     return std::unique_ptr<HeldLock>(std::make_unique<Held>(*this, SharedFile::Range{begin, end, exclusive}));
   }
-  std::unique_ptr<HeldLock> exclude_other_writers() override {
+  std::unique_ptr<HeldLock> exclude_other_writers(bool promised) override {
+    if (file_.traits.metadata_is_remote) return Storage::exclude_other_writers(promised);
     return file_.other_writers ? nullptr : std::make_unique<NoLock>();
   }
   const Traits& traits() const override { return file_.traits; }

@@ -5,12 +5,6 @@
 #include "base/assert.h"
 
 namespace mercutio {
-namespace {
-
-constexpr i64 kWords[] = {0, 1, 2, 3};   // static: message buffers must outlive the sends
-
-}  // namespace
-
 Throttle::Throttle(const Channel& channel, const Plan& plan, i64 domain)
     : channel_(channel),
       limit_(domain >= 0 && plan.windows(domain) > 0 ? plan.throttle : 0),
@@ -57,11 +51,11 @@ void Throttle::grant() {
     waiting_.pop_front();
     --tokens_;
     if (rank == me_) granted();
-    if (rank != me_) tell(rank, kWords[kAsk]);
+    if (rank != me_) tell(rank, kAsk);
   }
 }
 
-void Throttle::take(Word word, i64 rank) {
+void Throttle::take(i64 word, i64 rank) {
   if (word == kAsk) waiting_.push_back(rank);
   if (word == kReturn) ++tokens_;
   MERCUTIO_ASSERT(tokens_ >= 0 && tokens_ <= limit_);
@@ -72,7 +66,7 @@ void Throttle::advance() {
   for (Member& member : members_) {
     while (!member.left && arrived(member.message, member.rank, member.word)) {
       member.left = member.word == kLeave;
-      take(static_cast<Word>(member.word), member.rank);
+      take(member.word, member.rank);
     }
   }
   if (!keeps() && state_ == State::kAsked && arrived(grant_message_, keeper_, grant_word_)) granted();
@@ -85,7 +79,7 @@ bool Throttle::may_start() {
   if (state_ == State::kIdle) {
     state_ = State::kAsked;
     if (keeps()) take(kAsk, me_);
-    if (!keeps()) tell(keeper_, kWords[kAsk]);
+    if (!keeps()) tell(keeper_, kAsk);
   }
   if (state_ == State::kAsked) advance();
   if (state_ != State::kGranted) return false;
@@ -104,7 +98,7 @@ void Throttle::return_token() {
   if (!on()) return;
   MERCUTIO_ASSERT(!left_);
   if (keeps()) take(kReturn, me_);
-  if (!keeps()) tell(keeper_, kWords[kReturn]);
+  if (!keeps()) tell(keeper_, kReturn);
 }
 
 bool Throttle::leave() {
@@ -112,7 +106,7 @@ bool Throttle::leave() {
   withdraw();
   advance();
   if (state_ != State::kIdle) return false;   // a requested token must be returned first
-  if (!std::exchange(left_, true) && !keeps()) tell(keeper_, kWords[kLeave]);
+  if (!std::exchange(left_, true) && !keeps()) tell(keeper_, kLeave);
   const bool alone = std::all_of(members_.begin(), members_.end(), [](const Member& member) { return member.left; });
   return alone && sent_.done();
 }

@@ -42,7 +42,8 @@ class Throttle {
 
  private:
   enum class State { kIdle, kAsked, kGranted };   // of this aggregator's only request
-  enum Word : i64 { kAsk = 1, kReturn, kLeave };
+  // The messages to the keeper, and its grant, kAsk; they outlive the sends.
+  static constexpr i64 kAsk = 1, kReturn = 2, kLeave = 3;
   // The keeper's state of one member, with the receive buffer of its messages.
   struct Member {
     i64 rank = 0;
@@ -54,7 +55,7 @@ class Throttle {
   bool on() const { return limit_ > 0; }
   bool keeps() const { return keeper_ == me_; }
   void tell(i64 rank, const i64& word);
-  void take(Word word, i64 rank);   // on the keeper
+  void take(i64 word, i64 rank);    // on the keeper
   void grant();                     // on the keeper
   void granted();                   // on this aggregator
   bool arrived(std::unique_ptr<Message>& message, i64 from, i64& word);

@@ -1,7 +1,7 @@
 #include "engine/window_buffer.h"
 
 #include <algorithm>
-#include <cstring>
+#include <bit>
 
 #include "base/assert.h"
 
@@ -22,6 +22,11 @@ i64 WindowBuffer::unit_of(FileRange window) const {
   const i64 bits = borders_.unit_bytes | window.begin | window.end | (cut ? borders_.cut_at : 0);
   MERCUTIO_ASSERT(bits > 0 && !window.empty());
   return bits & -bits;
+}
+
+ValidMap WindowBuffer::valid_map(i64 number) const {
+  const FileRange range = window(number);
+  return {slot(number).valid, range.bytes(), std::countr_zero(static_cast<std::uint64_t>(unit_of(range)))};
 }
 
 i64 WindowBuffer::lowest(i64* counts) const {
@@ -55,19 +60,6 @@ void WindowBuffer::wake_unfinished() const {
     const bool waits = static_cast<i64>(i) != arena_->my_index() && load(arena_->finished(domain_)[i]) < windows_;
     if (waits) arena_->wake(members[i]);
   }
-}
-
-i64 first_other(const std::byte* valid, i64 from, i64 count, std::byte value) {
-  std::uint64_t pattern;
-  std::memset(&pattern, static_cast<int>(value), sizeof pattern);
-  i64 i = from;
-  for (; i + 8 <= count; i += 8) {
-    std::uint64_t eight;
-    std::memcpy(&eight, valid + i, sizeof eight);
-    if (eight != pattern) break;
-  }
-  while (i < count && valid[i] == value) ++i;
-  return i;
 }
 
 }  // namespace mercutio

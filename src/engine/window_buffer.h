@@ -8,10 +8,10 @@
 // operation stores data.
 #pragma once
 
-#include <cstring>
 #include <span>
 
 #include "engine/node_arena.h"
+#include "engine/valid_map.h"
 #include "plan/node_buffers.h"
 #include "plan/plan.h"
 
@@ -19,7 +19,7 @@ namespace mercutio {
 
 struct Slot {
   std::byte* data = nullptr;
-  std::byte* valid = nullptr;    // one byte per unit; all zero between windows
+  std::byte* valid = nullptr;    // the flags of its valid map; all zero between windows
   std::atomic_ref<i64> filled;   // bytes copied into the slot; each rank adds its own
 };
 
@@ -44,14 +44,9 @@ class WindowBuffer {
   i64 windows() const { return windows_; }
   FileRange window(i64 number) const { return plan_->window(domain_, number); }
   i64 depth() const { return plan_->depth; }
-  i64 largest() const { return plan_->buffer_bytes; }   // maximum bytes of a window
   Slot slot(i64 window) const;
   i64 unit_of(FileRange window) const;
-  i64 units_of(FileRange window) const { return window.bytes() / unit_of(window); }
-  // Clears the valid map of a window.
-  void clear_valid(i64 number) const {
-    std::memset(slot(number).valid, 0, static_cast<size_t>(units_of(window(number))));
-  }
+  ValidMap valid_map(i64 window) const;
 
   // Windows that the leader has completed: they are written, or their data is in the slot.
   i64 completed() const { return load(counters().completed); }
@@ -92,18 +87,6 @@ inline void begin_at_zero(WindowBuffer& buffer) {
   if (buffer.completed() == 0) return;
   buffer.set_completed(0);
   buffer.wake_unfinished();
-}
-
-// The first unit at or after `from` whose flag is not `value`; `count` if there is none.
-i64 first_other(const std::byte* valid, i64 from, i64 count, std::byte value);
-// Calls run(begin, end), in units, for each run of valid units.
-template <class Run>
-void for_each_run(const std::byte* valid, i64 count, Run run) {
-  for (i64 at = first_other(valid, 0, count, std::byte{0}); at < count;) {
-    const i64 end = first_other(valid, at, count, std::byte{1});
-    run(at, end);
-    at = first_other(valid, end, count, std::byte{0});
-  }
 }
 
 }  // namespace mercutio

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "engine/engine.h"
-#include "engine/peer_access.h"
 #include "engine/run_list_cache.h"
 #include "engine/window_buffer.h"
+#include "engine/window_parts.h"
 
 namespace mercutio {
 
@@ -30,7 +30,7 @@ struct EndpointContext {
   const EngineFile& file;
   const Channel& channel;
   bool writing;
-  bool dense;   // writing: see AgreedAccess
+  bool dense;   // writing: see Agreed
   i64 cache_bytes;   // limit for the cached run lists of one stream
   Outcome& outcome;
 };
@@ -46,9 +46,9 @@ struct RankAccess {
 // `leaders`: the leaders on other nodes that have data of this domain.
 std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders);
 std::unique_ptr<WindowEndpoint> make_node_leader(WindowBuffer buffer, EndpointContext context, i64 aggregator);
-// For a rank that is a node of its own: its streams to the aggregators of `domains`, in the order of the exchange schedule.
-// `buffers`: by domain.
-std::unique_ptr<WindowEndpoint> make_rank_streams(const std::vector<WindowBuffer>& buffers, const EndpointContext& context, const RankAccess& mine,
-                                                  const std::vector<i64>& domains);
+// For a rank that is a node of its own: its streams to the aggregators of these windows, in the order of the exchange
+// schedule.
+std::unique_ptr<WindowEndpoint> make_rank_streams(const std::vector<const WindowBuffer*>& buffers,
+                                                  const EndpointContext& context, const RankAccess& mine);
 
 }  // namespace mercutio

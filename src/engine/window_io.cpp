@@ -17,7 +17,7 @@ i64 largest_hole_to_read(const EngineFile& file) {
   return only_copies(file) ? kCopiedHoleBytes - 1 : kLargestMergedHole;
 }
 
-// Adjacent covered runs with only small holes between them; [begin, end) in the window.
+// Adjacent valid runs with only small holes between them; [begin, end) in the window.
 struct Group {
   i64 begin = 0, end = 0;
   i64 runs = 0, covered = 0;
@@ -25,45 +25,47 @@ struct Group {
   bool worth_merging() const { return runs > 1 && covered / runs < kLongRun; }
 };
 
-Group next_group(const Coverage& covered, i64 from, i64 largest_hole = kLargestMergedHole) {
+Group next_group(const ValidMap& valid, i64 from, i64 largest_hole = kLargestMergedHole) {
   Group group;
-  group.begin = covered.next_covered(from);
+  group.begin = valid.next_valid(from);
   group.end = group.begin;
-  for (i64 at = group.begin; at < covered.size();) {
+  for (i64 at = group.begin; at < valid.bytes;) {
     if (group.runs > 0 && at - group.end > largest_hole) break;
-    group.end = covered.next_hole(at);
+    group.end = valid.next_hole(at);
     group.covered += group.end - at;
     ++group.runs;
-    at = covered.next_covered(group.end);
+    at = valid.next_valid(group.end);
   }
   return group;
 }
 
 // Fills the holes of [begin, end) with the contents of the file, or with zeros beyond its end.
-Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
+Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& valid,
+                  const Group& group) {
   const PhaseScope phase(file.counters, Phase::kSieve);
   ScratchBuffer scratch(std::min(kMergeScratchBytes, group.end - group.begin));
-  for (i64 hole = covered.next_hole(group.begin); hole < group.end; hole = covered.next_hole(hole)) {
+  for (i64 hole = valid.next_hole(group.begin); hole < group.end; hole = valid.next_hole(hole)) {
     // One read serves all holes that begin within the length of a scratch buffer.
     const i64 begin = hole;
     const i64 end = std::min(begin + scratch.bytes, group.end);
     i64 last = begin;
-    for (i64 at = begin; at < end; at = covered.next_hole(last)) last = std::min(covered.next_covered(at), end);
+    for (i64 at = begin; at < end; at = valid.next_hole(last)) last = std::min(valid.next_valid(at), end);
     const IoPiece piece{window.begin + begin, scratch.data.get(), last - begin};
     MERCUTIO_LET(const i64 got, read_to_merge(file, piece));
     if (file.counters) file.counters->merged_bytes += got;
     std::memset(scratch.data.get() + got, 0, static_cast<size_t>(piece.bytes - got));
     for (i64 at = begin; at < last;) {
-      const i64 stop = std::min(covered.next_covered(at), last);
+      const i64 stop = std::min(valid.next_valid(at), last);
       std::memcpy(data + at, scratch.data.get() + (at - begin), static_cast<size_t>(stop - at));
-      at = covered.next_hole(stop);
+      at = valid.next_hole(stop);
     }
     hole = last;
   }
   return ok_status();
 }
 
-Status merge_group(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered, const Group& group) {
+Status merge_group(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& valid,
+                   const Group& group) {
   const i64 start = file.trace ? now_ns() : 0;
   const i64 begin = window.begin + group.begin, end = window.begin + group.end;
   std::unique_ptr<HeldLock> lock;
@@ -72,7 +74,7 @@ Status merge_group(const EngineFile& file, FileRange window, std::byte* data, co
     MERCUTIO_LET(lock, file.storage->lock(begin, end, /*exclusive=*/true));
   }
   record(file, TraceKind::kLock, start, end - begin, begin, "merge into holes");
-  MERCUTIO_TRY(fill_holes(file, window, data, covered, group));
+  MERCUTIO_TRY(fill_holes(file, window, data, valid, group));
   const IoPiece piece{begin, data + group.begin, group.end - group.begin};
   MERCUTIO_TRY(write_pieces(file, std::span(&piece, 1)));
   return release(std::move(lock));
@@ -80,43 +82,43 @@ Status merge_group(const EngineFile& file, FileRange window, std::byte* data, co
 
 }  // namespace
 
-Status write_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& covered) {
+Status write_window(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& valid) {
   std::unique_ptr<HeldLock> leave;
   bool may_merge = may_sieve_writes(file);
   PieceBatch batch(file, Direction::kWrite);
   i64 first = -1, last = 0;   // the file range of the batch
-  for (i64 at = covered.next_covered(0); at < covered.size();) {
-    const Group group = next_group(covered, at);
+  for (i64 at = valid.next_valid(0); at < valid.bytes;) {
+    const Group group = next_group(valid, at);
     if (may_merge && group.worth_merging() && !leave) {
       leave = leave_to_sieve(file);
       may_merge = leave != nullptr;
     }
     if (may_merge && group.worth_merging()) {
-      MERCUTIO_TRY(merge_group(file, window, data, covered, group));
+      MERCUTIO_TRY(merge_group(file, window, data, valid, group));
     } else {
       if (first < 0) first = group.begin;
       last = group.end;
     }
-    at = covered.next_covered(group.end);
+    at = valid.next_valid(group.end);
   }
   if (first < 0) return ok_status();
   MERCUTIO_LET(auto guard, guard_against_sieving(file, window.begin + first, window.begin + last));
   for (i64 at = first; at < last;) {
-    const Group group = next_group(covered, at);
+    const Group group = next_group(valid, at);
     if (!may_merge || !group.worth_merging()) {
       for (i64 run = group.begin; run < group.end;) {
-        const i64 end = std::min(covered.next_hole(run), group.end);
-        MERCUTIO_TRY(batch.add(window.begin + run, data + run, end - run));
-        run = covered.next_covered(end);
+        const i64 end = std::min(valid.next_hole(run), group.end);
+        MERCUTIO_TRY(batch.add({window.begin + run, data + run, end - run}));
+        run = valid.next_valid(end);
       }
     }
-    at = covered.next_covered(group.end);
+    at = valid.next_valid(group.end);
   }
   auto written = release_after(batch.finish(), std::move(guard));
   return written ? ok_status() : Status(std::move(written).error());
 }
 
-Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const Coverage& needed) {
+Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& needed) {
   std::vector<IoPiece> pieces;
   i64 covered = 0;   // needed bytes in the pieces
   auto read_all = [&]() -> Result<i64> {
@@ -132,11 +134,11 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
       if (missing < 0 && here < piece.bytes) missing = piece.offset + here - window.begin;
       got -= here;
     }
-    return window.begin + needed.next_covered(missing);
+    return window.begin + needed.next_valid(missing);
   };
   const i64 largest_hole = largest_hole_to_read(file);
   i64 end_of_file = INT64_MAX;
-  for (i64 at = needed.next_covered(0); at < needed.size();) {
+  for (i64 at = needed.next_valid(0); at < needed.bytes;) {
     const Group group = next_group(needed, at, largest_hole);
     if (end_of_file != INT64_MAX) {   // beyond the end of the file
       std::memset(data + group.begin, 0, static_cast<size_t>(group.end - group.begin));
@@ -144,8 +146,8 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
       covered += group.covered;
       pieces.push_back(IoPiece{window.begin + group.begin, data + group.begin, group.end - group.begin});
     }
-    at = needed.next_covered(group.end);
-    if (static_cast<i64>(pieces.size()) == kPiecesPerCall || at >= needed.size()) {
+    at = needed.next_valid(group.end);
+    if (static_cast<i64>(pieces.size()) == kPiecesPerCall || at >= needed.bytes) {
       MERCUTIO_LET(const i64 found, read_all());
       end_of_file = std::min(end_of_file, found);
       pieces.clear();

@@ -1,10 +1,29 @@
-// The parts of an access in the windows of a domain. Inside engine/ only.
+// The part of one rank in a collective access, and its parts in the windows of a domain. Inside engine/ only.
 #pragma once
 
-#include "engine/peer_access.h"
+#include <utility>
+
+#include "model/view.h"
 #include "plan/plan.h"
 
 namespace mercutio {
+
+// The stream range [begin, end) of the rank's view, which lies in the file range [first, last).
+struct PeerAccess {
+  FlatTypeRef filetype;   // null: the rank has no data here, or the object describes another rank
+  i64 displacement = 0;
+  i64 begin = 0, end = 0;
+  i64 first = 0, last = 0;
+
+  i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
+  // The part of the stream range that lies in the file range [from, to); {0, 0} if empty.
+  std::pair<i64, i64> part_in(i64 from, i64 to) const;
+  // A cursor over the stream bytes [from, to) that yields memory addresses, where `data` holds the file from offset
+  // `window` on.
+  Cursor cursor_in(std::byte* data, i64 window, i64 from, i64 to) const {
+    return Cursor(filetype, displacement + reinterpret_cast<i64>(data) - window, from, to);
+  }
+};
 
 // A window, by number, and the stream range of one rank's access in it.
 struct WindowPart {

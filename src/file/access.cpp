@@ -72,9 +72,7 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
 }
 
 void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation) {
-  operation.trace = look.sink;
-  operation.asked_together = look.together;
-  if (operation.trace) begin_trace(call, operation);
+  if (look.sink && !operation.trace) begin_trace(call, look, operation);
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
@@ -85,13 +83,13 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
   }
   prepare_engine(operation, call.collective);
   operation.engine.plans = &plans_;
-  operation.engine.dense = &dense_;
   operation.engine.patterns = &patterns_;
   operation.engine.run_lists = &run_lists_;
   operation.counter = counter_.get();
   operation.direction = call.direction;
   operation.collective = call.collective;
   operation.ordered = call.collective && call.positioning == Positioning::kShared;
+  operation.shared = call.positioning == Positioning::kShared;
   operation.atomic = atomic_;
   operation.alone = publishes_ && call.collective && call.direction == Direction::kRead && dirty_;
   operation.memory = std::move(call.memory);
@@ -259,9 +257,9 @@ std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call, const Look
 }
 
 // The same for a collective access where one node holds all ranks (engine/runs.h). Nothing: it goes the long way, with what it has taken.
-std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, const Look& look, Begun& begun) {
+std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, Begun& begun) {
   const i64 bytes = bytes_of_run(call);
-  if (bytes == 0 || look.sink || adapter_ || storage_.get() != direct_ || !arena_ || !arena_->whole() || !hold_reserve()) return std::nullopt;
+  if (bytes == 0 || storage_.get() != direct_ || !arena_ || !arena_->whole() || !hold_reserve()) return std::nullopt;
   if (!attempt([&] { return direct_->flush(); })) return std::nullopt;
   if (context_.buffers) {
     const Result<DeviceMemoryRef> device = attempt([&] { return context_.buffers->find(call.memory, call.direction); });
@@ -272,13 +270,17 @@ std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, const L
   Taken taken;
   IoPiece run{-1, call.memory.base, bytes};
   std::shared_ptr<const HintSet> hints;
+  Operation* const watched = begun.watched;
   {
     std::lock_guard lock(mutex_);
     run.offset = take_run(call, bytes, taken);
     if (run.offset < 0) return std::nullopt;
     hints = hints_;
     prepare_engine(engine, *hints, *view_, /*collective=*/true);
+    engine.fixed_hints = fixed_hints_;
+    engine.adapter = adapter_for(engine);
     begun.channel = take_channel();
+    if (watched) watch_run(call, taken, *watched, engine);
   }
   if (call.positioning == Positioning::kIndividual) {   // as it goes on, if it does
     begun.taken = taken;
@@ -293,12 +295,17 @@ std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, const L
   if (!moved) return std::nullopt;
   if (!*moved && comm_->failed(/*may_call=*/true)) moved = rank_died();   // whatever it broke first
   if (begun.taken) finish_pointer(taken, *moved ? **moved : 0);
+  if (watched) {
+    watched->channel.tag = begun.channel.tag;
+    trace_step(*watched, StepForm::kBlocking);
+    trace_access(*watched, *moved, /*waited=*/true);
+  }
   return moved;
 }
 
 // A collective access of one rank through a view without holes: there is nobody to agree with and nothing to plan.
 bool OpenFile::is_alone(const AccessCall& call) const {
-  if (comm_->size() > 1 || call.positioning == Positioning::kShared || storage_.get() != direct_ || (trace_ && trace_->keeps_steps())) return false;
+  if (comm_->size() > 1 || call.positioning == Positioning::kShared || storage_.get() != direct_) return false;
   std::lock_guard lock(mutex_);
   return view_->view->contiguous();
 }
@@ -319,13 +326,15 @@ Result<i64> OpenFile::access(AccessCall call) {
     return moved;
   }
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
+  std::optional<Operation> operation;   // made when it is needed
   Begun begun;
-  if (auto moved = move_run_together(call, look, begun)) return *std::move(moved);
-  Operation together;
+  if (look.sink) begin_trace(call, look, *(begun.watched = &operation.emplace()));
+  if (auto moved = move_run_together(call, begun)) return *std::move(moved);
+  Operation& together = operation ? *operation : operation.emplace();
   together.channel = std::move(begun.channel);
   together.declined = begun.declined;
   prepare(call, look, together);
-  together.engine.adapter = adapter_.get();
+  together.engine.adapter = adapter_for(together.engine);
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task

@@ -99,11 +99,6 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
                fault};
 }
 
-bool Buffers::any_runtime() {
-  detect_once_a_tick(tick());
-  return any_runtime_.load(std::memory_order_acquire);
-}
-
 void Buffers::detect_once_a_tick(std::uint64_t now) {
   if (detected_at_.load(std::memory_order_relaxed) == now) return;
   detected_at_.store(now, std::memory_order_relaxed);
@@ -111,7 +106,7 @@ void Buffers::detect_once_a_tick(std::uint64_t now) {
 }
 
 DeviceMemoryRef Buffers::on_device(i64 address) {
-  if (!any_runtime_.load(std::memory_order_acquire)) return nullptr;
+  if (!any_runtime()) return nullptr;
   std::lock_guard lock(mutex_);
   for (const Runtime& known : runtimes_)
     if (DeviceMemoryRef device = known.runtime->find(address)) return device;

@@ -2,7 +2,8 @@
 //
 // If the program has loaded no known device runtime, a check compares the dynamic linker's counter of loaded libraries (16 ns), and
 // looks up the clock and the pages that were found accessible before (7 ns). A new page costs a system call that reads 8 bytes of it,
-// or rewrites 4 unchanged (0.1 to 0.3 microseconds; 0.4 and 0.9 in a virtual machine without nested paging).
+// or rewrites 4 unchanged (0.1 to 0.3 microseconds; 0.4 and 0.9 in a virtual machine without nested paging). Where a system call moves the
+// data, and refuses what the processor can't reach, it is the check, as long as no runtime is known.
 #pragma once
 
 #include <array>
@@ -33,13 +34,13 @@ class Buffers {
   // The device that owns the memory, or null for memory of the processor; an Error of class kBuffer if neither can move the data.
   // Checks the first and the last data byte: a buffer is in one kind of memory.
   Result<DeviceMemoryRef> find(const Memory& memory, Direction direction);
-  // Whether the program has loaded the runtime of a device. If it has none, a system call may be given any memory.
-  bool any_runtime();
+  // Whether a runtime has been found, by find() or here. If there is none, a system call may be given any memory: it refuses that of a device.
+  bool any_runtime() const { return any_runtime_.load(std::memory_order_acquire); }
+  void detect_new_runtimes();
 
  private:
   DeviceMemoryRef on_device(i64 address);
   void detect_once_a_tick(std::uint64_t now);
-  void detect_new_runtimes();
   void detect_runtimes();
 
   static constexpr i64 kLargeBytes = MiB;   // above it, pages are always checked again, as moving the data takes much longer

@@ -47,7 +47,7 @@ struct OpenCall {
   Status argument_error = ok_status();
   InfoItems info;                 // the user's, in order (model/hints.h)
   std::string members;            // for the trace: "world", "self", ranks of MPI_COMM_WORLD as 0-3,8, or ""
-  bool whole_world = false;       // for the job's record: by the ranks of MPI_COMM_WORLD, also where other programs belong to the job
+  bool whole_world = false;       // for the job's record and trace: by the ranks of MPI_COMM_WORLD, also where other programs belong to the job
   i64 start_ns = 0;               // for the trace: when the program called; 0: not known
 };
 
@@ -72,6 +72,9 @@ struct Context {
   Buffers* buffers = nullptr;     // null: all buffers are in the processor's memory
   PublishedFiles* published = nullptr;   // null: a file that is open twice is two files to the other one, until it is published
   i64* job = nullptr;   // a number of this process, negative until all of MPI_COMM_WORLD have agreed on one; null: it needs none
+  // Of a process that keeps a trace: the first rank of MPI_COMM_WORLD that does, once others are known to keep none; -1 before. Null: this one
+  // keeps none.
+  std::atomic<i64>* first_traced = nullptr;
   std::atomic<bool>* all_record = nullptr;   // set once all processes of MPI_COMM_WORLD are known to keep a record; null: this one keeps none
 };
 

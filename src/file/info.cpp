@@ -90,13 +90,31 @@ void OpenFile::report_hints() {
     reporter.show("hints of '" + name_ + "', " + std::to_string(comm_->size()) + (comm_->size() == 1 ? " rank" : " ranks"), *resolved, info());
 }
 
+// For an access with a ticket.
+Adapter* OpenFile::adapter_for(const EngineFile& engine) const {
+  return adapter_ && (engine.hints->mercutio_adapt == Toggle::kEnable || !engine.fixed_hints.any()) ? adapter_.get() : nullptr;
+}
+
+static std::string text_of(const Adapter::Found& one) {
+  using State = Adapter::Found::State;
+  std::string text = one.direction == Direction::kRead ? "access=read\n" : "access=write\n";
+  text += "way=" + one.way + "\n";
+  text += one.state == State::kDecided ? "state=decided\n" : one.state == State::kEnded ? "state=ended\n" : "state=undecided\n";
+  const std::pair<const char*, i64> numbers[] = {{"bytes", one.bytes}, {"gain_percent", one.gain_percent}, {"ns", one.ns},
+                                                 {"default_ns", one.default_ns}, {"calls", one.calls}, {"trials", one.tried},
+                                                 {"spent_ns", one.spent_ns}};
+  for (const auto& [name, value] : numbers) text += std::string(name) + "=" + std::to_string(value) + "\n";
+  return text;
+}
+
 // On rank 0, at the end. A profile that can't be written is none: the program has nothing to do with it.
 void OpenFile::report_adapting() {
-  const std::string found = adapter_->report();
-  if (trace_ && !found.empty()) trace_->note("notes", found);
   const std::optional<InfoItems> winner = adapter_->winner();
-  if (!winner || !environment("MERCUTIO_PROFILE").empty()) return;
-  (void)attempt([&] { return write_profile({program_name(), comm_->size(), resolved_.path, *winner, found}); });
+  if (trace_ && (winner || asks_to_adapt())) {
+    for (const Adapter::Found& one : adapter_->found()) trace_->note("adapted", text_of(one));
+  }
+  if (!winner || !asks_to_adapt() || !environment("MERCUTIO_PROFILE").empty()) return;
+  (void)attempt([&] { return write_profile({program_name(), comm_->size(), resolved_.path, *winner, adapter_->report()}); });
 }
 
 Status OpenFile::set_info(const InfoItems& info, Status argument_error) {

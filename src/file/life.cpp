@@ -75,9 +75,14 @@ Channel OpenFile::blocking_channel() {
   return channel;
 }
 
-Status OpenFile::agreed(Status mine) {
+Status OpenFile::agreed(Status mine, Arrival* arrival) {
   const Channel channel = blocking_channel();
-  return wait_for(agree(channel, std::move(mine)));
+  if (!arrival) return wait_for(agree(channel, std::move(mine)));
+  const i64 start_ns = arrival->start_ns;
+  i64 work[] = {start_ns > 0 ? start_ns - now_ns() : 0};   // the lowest is that of the rank that had most to do
+  Status all = wait_for(agree(channel, std::move(mine), work));
+  if (start_ns > 0) arrival->late_ns = std::max<i64>(0, now_ns() - start_ns + work[0]);
+  return all;
 }
 
 Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action) {
@@ -129,19 +134,19 @@ Status OpenFile::run_on_rank_zero(const std::function<Status()>& action) {
 }
 
 // Also where a rank has failed: then rank 0 forgets what the others have written.
-Status OpenFile::publish(Status mine, bool last) {
-  const Status written = agreed(std::move(mine));
+Status OpenFile::publish(Status mine, bool last, Arrival* arrival) {
+  const Status written = agreed(std::move(mine), arrival);
   const bool keep = written.ok() && !(last && amode_.delete_on_close);
   const Status published = run_on_rank_zero([&] { return storage_->publish(keep, last); });
   return written ? published : written;
 }
 
 Status OpenFile::close() {
-  const i64 start_ns = trace_time();
+  Arrival arrival{trace_time()};
   in_flight_->wait_all(*context_.progress, *comm_);
   Status kept = write_kept();
   Status published = ok_status();
-  if (publishes_) published = publish(attempt([this] { return write_out(); }), /*last=*/true);
+  if (publishes_) published = publish(attempt([this] { return write_out(); }), /*last=*/true, &arrival);
   Status mine = attempt([this] { return storage_->close(); });
   if (!published) mine = std::move(published);
   if (!kept) mine = std::move(kept);
@@ -153,25 +158,25 @@ Status OpenFile::close() {
     const bool gone = !done && done.error().cls == ErrorClass::kNoSuchFile;   // the program or its user was first
     return gone ? ok_status() : done;
   };
-  Status all = amode_.delete_on_close ? agreed_range(std::move(mine), {}, {}, remove) : agreed(std::move(mine));
-  trace_step(StepKind::kClose, start_ns);
-  trace_since(TraceKind::kClose, start_ns);
+  Status all = amode_.delete_on_close ? agreed_range(std::move(mine), {}, {}, remove) : agreed(std::move(mine), publishes_ ? nullptr : &arrival);
+  trace_step(StepKind::kClose, arrival.start_ns);
+  trace_since(TraceKind::kClose, arrival);
   return all;
 }
 
 // Started accesses of this rank are waited for: their data belongs to what the program calls written. An active split
 // collective can't be, as its end needs the program, so it is an error; no rank waits for it.
 Status OpenFile::sync() {
-  const i64 start_ns = trace_time();
+  Arrival arrival{trace_time()};
   Status mine = no_split("sync");
-  if (publishes_) MERCUTIO_TRY(agreed(mine));   // what the program may not call yet costs nothing of what was written
+  if (publishes_) MERCUTIO_TRY(agreed(mine, &arrival));   // what the program may not call yet costs nothing of what was written
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   Status kept = write_kept();
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return write_out(); });
-  Status all = publish_all(std::move(mine));
-  trace_step(StepKind::kSync, start_ns);
-  trace_since(TraceKind::kSync, start_ns);
+  Status all = publish_all(std::move(mine), &arrival);
+  trace_step(StepKind::kSync, arrival.start_ns);
+  trace_since(TraceKind::kSync, arrival);
   return all;
 }
 
@@ -250,9 +255,9 @@ Status OpenFile::write_out() {
 }
 
 // What all ranks have written out is what each of them sees from now on.
-Status OpenFile::publish_all(Status mine) {
+Status OpenFile::publish_all(Status mine, Arrival* arrival) {
   const auto look_again = [this] { return attempt([this] { return storage_->refresh(); }); };
-  if (!publishes_) return agreed(mine ? look_again() : std::move(mine));
+  if (!publishes_) return agreed(mine ? look_again() : std::move(mine), arrival);
   MERCUTIO_TRY(publish(std::move(mine), /*last=*/false));
   return agreed(look_again());
 }
@@ -279,6 +284,7 @@ Status check_resize(const Amode& amode, i64 bytes) {
 }  // namespace
 
 Status OpenFile::set_size(i64 bytes) {
+  const i64 start_ns = trace_time();
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("set_size");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
@@ -286,8 +292,10 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }));
-  trace_step(StepKind::kSetSize, 0, bytes);
-  return publishes_ ? ok_status() : storage_->refresh();
+  trace_step(StepKind::kSetSize, start_ns, bytes);
+  Status seen = publishes_ ? ok_status() : storage_->refresh();
+  trace_size(start_ns);
+  return seen;
 }
 
 // Rank 0 acts if all ranks name the same size. Where ranks publish, what they wrote before comes before the change, and what they write
@@ -305,14 +313,28 @@ Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& c
 }
 
 Status OpenFile::preallocate(i64 bytes) {
+  const i64 start_ns = trace_time();
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("preallocate");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
+  if (mine) mine = attempt([this] { return storage_->flush(); });   // a driver may set a size, which must not cut off what is written meanwhile
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->preallocate(bytes); }));
-  trace_step(StepKind::kPreallocate, 0, bytes);
+  trace_step(StepKind::kPreallocate, start_ns, bytes);
+  trace_size(start_ns);
   return ok_status();
 }
 
-Result<i64> OpenFile::size() { return storage_->size(); }
+// To record a call takes as long as some calls do. The first kLookedAt ones are recorded, then one in kLookedAt, which stands for all of them.
+Result<i64> OpenFile::size() {
+  constexpr i64 kLookedAt = 16;
+  if (!trace_) return storage_->size();
+  const i64 calls = sizes_asked_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const bool early = calls < kLookedAt;
+  if (!early && calls % kLookedAt != 0) return storage_->size();
+  const i64 start_ns = now_ns();
+  Result<i64> bytes = storage_->size();
+  trace_size(start_ns, early || calls == kLookedAt ? 1 : kLookedAt);
+  return bytes;
+}
 
 }  // namespace mercutio

@@ -7,6 +7,7 @@
 
 #include "base/absolute_path.h"
 #include "base/attempt.h"
+#include "file/buffers.h"
 #include "file/open_file.h"
 #include "file/wire.h"
 #include "plan/new_file.h"
@@ -78,20 +79,21 @@ OpenFile::~OpenFile() {
 // What rank 0 has said of the steps, so that all ranks take the same ones, whatever failed on one of them. `mine`: how this rank fares.
 struct OpenFile::Opening {
   Status mine = ok_status();
+  i64 met_ns = 0;                 // when all ranks had come, as far as the first steps tell
   bool rank_zero_first = false;   // it makes the file, or hands on what the others need to know of it
   bool rank_zero_last = false;    // it sets the shared pointer, or takes back the file that it has made
   bool defers = false;
 };
 
 Status OpenFile::open(const OpenCall& call) {
-  const i64 start_ns = call.start_ns > 0 ? call.start_ns : trace_time();
+  Arrival arrival{call.start_ns > 0 ? call.start_ns : trace_time()};
   Opening opening;
   MERCUTIO_TRY(exchange_open(call, opening));
   MERCUTIO_TRY(open_storage(opening));
-  MERCUTIO_TRY(finish_open(std::move(opening)));
+  MERCUTIO_TRY(finish_open(std::move(opening), arrival));
   warn_of_conflicts(call.info);
   if (comm_->rank() == 0) report_hints();
-  trace_open(call, start_ns);
+  trace_open(call, arrival);
   return ok_status();
 }
 
@@ -118,6 +120,7 @@ Status OpenFile::exchange_open(const OpenCall& call, Opening& opening) {
     });
   }
   MERCUTIO_TRY(wait_for(broadcast(blocking_channel(), 0, message)));
+  opening.met_ns = trace_time();
   WireReader reader(message);
   const i64 amode_bits = reader.number();
   opening.rank_zero_first = reader.number() == 1;
@@ -253,6 +256,7 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
   }
   direct_ = storage_.get();
   keeps_writes_ = direct_->traits().keeps_writes;
+  if (direct_->traits().is_in_memory()) blocking_.expect_copies();
   if (writes_lazily(direct_->traits())) {
     auto lazy = std::make_unique<LazyWrites>(std::move(storage_), std::max(hints_->values.mercutio_cache_bytes, hints_->values.cb_buffer_size));
     lazy_ = lazy.get();
@@ -303,6 +307,7 @@ Status OpenFile::open_storage(Opening& opening) {
       return opened;
     };
     MERCUTIO_TRY(agreed_range(mine, {}, {}, open_first));
+    opening.met_ns = trace_time();
     mine = share_first_open(opening);
     opens_later_ = mine && opening.defers && comm_->rank() != 0 && (is_remote(*resolved_.driver) || !is_usual_aggregator());
     if (mine && opens_later_) mine = attempt([&] { return wrap(nullptr); });
@@ -368,7 +373,7 @@ void OpenFile::number_job() {
 }
 
 // All ranks agree that all have opened, and on what they share: the shared pointer, whether storage may be read, where MPI_MODE_APPEND begins.
-Status OpenFile::finish_open(Opening opening) {
+Status OpenFile::finish_open(Opening opening, Arrival& arrival) {
   Status mine = std::move(opening.mine);
   std::string folder;
   bool may_adapt = false, may_gate = false;
@@ -377,17 +382,21 @@ Status OpenFile::finish_open(Opening opening) {
     faults_are_errors_ = moves_by_system_calls(*resolved_.driver) && storage_.get() == direct_ && !hints_->values.mercutio_dry_run;
     any_sieves_ = hints_allow_sieving(hints_->values, storage_->traits());
     // Where ranks don't see each other's writes at once, which of them writes what is not to be changed.
-    may_adapt = comm_->size() > 1 && storage_->traits().coherence == Coherence::kImmediate && !storage_->traits().keeps_writes;
+    const Traits& traits = storage_->traits();
+    may_adapt = comm_->size() > 1 && traits.coherence == Coherence::kImmediate && !traits.keeps_writes && (asks_to_adapt() || !traits.remote_cluster);
     may_gate = any_sieves_ && can_gate();
   }
+  if (faults_are_errors_ && context_.buffers) context_.buffers->detect_new_runtimes();
   if (mine && !storage_->traits().remote_cluster && library_.empty()) folder = std::filesystem::path(resolved_.path).parent_path();
   auto counter = comm_->make_shared_counter(folder);
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();
   const Result<i64> end = mine && amode_.append && !opens_later_ ? storage_->size() : Result<i64>(i64{0});
   if (!end) mine = end.error();
+  const i64 traced = context_.first_traced && whole_world_ ? comm_->size() - comm_->rank() : 0;   // the highest of all is the first rank's
+  const i64 until_met = opening.met_ns > 0 ? opening.met_ns - arrival.start_ns : INT64_MAX;
   i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0,
-                  context_.all_record ? 1 : 0, may_adapt ? 1 : 0, may_gate ? 1 : 0, mine && lazy_ ? 1 : 0};
+                  context_.all_record ? 1 : 0, may_adapt ? 1 : 0, may_gate ? 1 : 0, mine && lazy_ ? 1 : 0, traced, until_met};
   if (opens_later_) lowest[3] = facts_->traits.file_number;
   i64 highest[std::size(lowest)] = {};
   const ActionOfRankZero conclude = [&](bool all_ok) {
@@ -397,11 +406,13 @@ Status OpenFile::finish_open(Opening opening) {
     return done;
   };
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.rank_zero_last ? conclude : nullptr));
+  if (opening.met_ns > 0) arrival.late_ns = until_met - lowest[9];   // the last rank to come did not wait
   if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
   if (context_.job && comm_->size() == context_.job_processes) number_job();
+  if (traced > 0 && lowest[8] == 0) *context_.first_traced = comm_->size() - highest[8];
   readable_ = lowest[0] == 1;
   all_lazy_ = lowest[7] == 1;
-  if (lowest[5] == 1 && hints_->values.mercutio_adapt == Toggle::kEnable) adapter_ = std::make_unique<Adapter>();
+  if (lowest[5] == 1 && hints_->values.mercutio_adapt != Toggle::kDisable) adapter_ = std::make_unique<Adapter>();
   if (lowest[6] == 1) gate_.emplace(arena_);
   if (lowest[1] == 0 && counter_status_) {
     counter_status_ = Error{ErrorClass::kUnsupportedOperation, "another rank has no shared file pointer"};

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/thread_annotations.h"
-#include "engine/blocking_detector.h"
 #include "engine/node_entry.h"
 #include "engine/sieve_gate.h"
 #include "file/operation.h"
 #include "plan/adapter.h"
+#include "storage/blocking_detector.h"
 #include "storage/cache.h"
 #include "storage/deferred.h"
 #include "storage/lazy_writes.h"
@@ -107,6 +107,7 @@ class OpenFile final : public File {
     Channel channel;
     std::optional<Taken> taken;   // by the individual pointer
     bool declined = false;        // see CollectiveOptions
+    Operation* watched = nullptr;   // the access, if somebody is told of it
   };
 
   // Who is told of an access, null: nobody, and whether the program asked for a collective one.
@@ -116,6 +117,12 @@ class OpenFile final : public File {
   };
 
   // open.cpp
+  // What a rank waited in a collective call for others that came later: what the first steps of an open took longer than on the rank that came last, or the
+  // first agreement of a close or sync beyond the work of the rank that had most to do before. No clocks are compared, and no message is sent for it.
+  struct Arrival {
+    i64 start_ns = 0;   // of the call on this rank; 0: nobody listens
+    i64 late_ns = 0;
+  };
   struct Opening;
   Status exchange_open(const OpenCall& call, Opening& opening);
   Status take_open(WireReader& reader, i64 amode_bits, const OpenCall& call);
@@ -134,7 +141,7 @@ class OpenFile final : public File {
   CachePolicy cache_of(const Traits& traits) const;
   void allow_buffering(OpenOptions& options) const;
   bool can_gate() const;
-  Status finish_open(Opening opening);
+  Status finish_open(Opening opening, Arrival& arrival);
   void number_job();
 
   // deferral.cpp
@@ -149,7 +156,7 @@ class OpenFile final : public File {
   bool pause(i64 looks);         // of a blocking call; false: a rank has died
   template <class T>
   T wait_for(Task<T> task);
-  Status agreed(Status mine);
+  Status agreed(Status mine, Arrival* arrival = nullptr);
   // ok when all are ok: then lowest and highest of each value over all ranks; else the Error of the lowest failing
   // rank.
   // `action`: of rank 0, which then has them, before any rank returns.
@@ -163,9 +170,9 @@ class OpenFile final : public File {
   Status write_out();
   Status take_kept(LazyWrites::Kept& kept, Operation& together);
   Status write_kept();
-  Status publish_all(Status mine);
+  Status publish_all(Status mine, Arrival* arrival = nullptr);
   Status publish_before_read();
-  Status publish(Status mine, bool last);
+  Status publish(Status mine, bool last, Arrival* arrival = nullptr);
   Status resize(Status mine, i64 bytes, const std::function<Status()>& change);
 
   // atomicity.cpp
@@ -174,6 +181,8 @@ class OpenFile final : public File {
   Status end_turns();
 
   // info.cpp
+  bool asks_to_adapt() const { return hints_->values.mercutio_adapt == Toggle::kEnable; }
+  Adapter* adapter_for(const EngineFile& engine) const;
   std::vector<AskedHint> hints_from_outside();   // on rank 0
   InfoItems in_effect(Hints hints) const;
   void resolve_hints(HintSet& set) const;
@@ -192,6 +201,7 @@ class OpenFile final : public File {
 
   // pointers.cpp
   Result<i64> end_of_file_etypes(const FileView& view);
+  Result<i64> shared_pointer();
   Result<i64> target_of_seek(const FileView& view, i64 offset, Whence whence, i64 current);
 
   // access.cpp
@@ -213,22 +223,24 @@ class OpenFile final : public File {
   i64 take_run(const AccessCall& call, i64 bytes, Taken& taken) MERCUTIO_REQUIRES(mutex_);
   Result<i64> move_piece(Direction direction, const IoPiece& piece);
   std::optional<Result<i64>> move_run(const AccessCall& call, const Look& look);
-  std::optional<Result<i64>> move_run_together(AccessCall& call, const Look& look, Begun& begun);
+  std::optional<Result<i64>> move_run_together(AccessCall& call, Begun& begun);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 
   // tracing.cpp. All do nothing where nobody listens.
-  void trace_open(const OpenCall& call, i64 start_ns);
+  void trace_open(const OpenCall& call, const Arrival& arrival);
   void trace_view(i64 start_ns) const;
   Result<i64> move_traced(const AccessCall& call, const Look& look, const IoPiece& run, i64 first_etype);
   void trace_step(const Operation& operation, StepForm form) const;
   void trace_step(StepKind kind, i64 start_ns, i64 value = 0) const;
   void trace_hints() const;
-  void begin_trace(const AccessCall& call, Operation& operation) const;
+  void begin_trace(const AccessCall& call, const Look& look, Operation& operation) const;
+  void watch_run(const AccessCall& call, const Taken& taken, Operation& operation, EngineFile& engine) const MERCUTIO_REQUIRES(mutex_);
   void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;
   void trace_sketch(const Operation& operation) const;
-  void trace_since(TraceKind kind, i64 start_ns) const;
+  void trace_since(TraceKind kind, const Arrival& arrival) const;
+  void trace_size(i64 start_ns, i64 calls = 1) const;
   i64 trace_time() const { return context_.tracer ? now_ns() : 0; }
 
   const std::string name_;
@@ -266,12 +278,12 @@ class OpenFile final : public File {
   bool publishes_ = false;                     // several ranks see writes after Storage::publish only; what follows is for such files
   std::atomic<i64> turns_{0};                  // collective writes so far
   PlanCache plans_;
-  DensePatterns dense_;
   PatternMemory patterns_;
   LayoutKnown layout_;
   RunListCaches run_lists_;
-  std::unique_ptr<Adapter> adapter_;   // null: mercutio_adapt is not on
+  std::unique_ptr<Adapter> adapter_;   // null: mercutio_adapt is off
   mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
+  std::atomic<i64> sizes_asked_{0};
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows

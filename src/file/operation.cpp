@@ -5,6 +5,7 @@
 // its own without another gather.
 #include "file/operation.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "base/attempt.h"
@@ -50,8 +51,9 @@ Task<Status> place_ordered(Operation& operation) {
   std::vector<std::byte> message;
   Status counted = ok_status();
   if (operation.channel.comm->rank() == 0) {
-    const Result<i64> base = too_large ? Result<i64>(i64{0}) : operation.counter->fetch_add(total);
+    Result<i64> base = too_large ? Result<i64>(i64{0}) : operation.counter->fetch_add(total);
     if (!base) counted = base.error();
+    if (base && *base < 0) base = INT64_MAX;   // another thread has asked for a place that no file has, and will give it back
     if (i64 end = 0; base && __builtin_add_overflow(*base, total, &end)) (void)operation.counter->fetch_add(-total);
     WireWriter writer;
     writer.put(base ? *base : i64{-1});
@@ -74,7 +76,7 @@ Task<Status> place_ordered(Operation& operation) {
 Status check_reach(Operation& operation) {
   const FileView& view = *operation.view;
   i64 end = 0;
-  const bool overflow = __builtin_mul_overflow(operation.first_etype, view.etype_bytes(), &end) ||
+  const bool overflow = operation.first_etype < 0 || __builtin_mul_overflow(operation.first_etype, view.etype_bytes(), &end) ||
                         __builtin_add_overflow(end, operation.file_bytes, &end);
   if (!overflow && (operation.file_bytes == 0 || end <= view.view->filetype->stream_bytes())) return ok_status();
   const i64 asked = std::exchange(operation.first_etype, 0);

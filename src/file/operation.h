@@ -50,6 +50,7 @@ struct Operation {
   bool staged() const { return device || view->converts(); }
   // For the trace.
   TraceSink* trace = nullptr;    // null: nobody looks at this access
+  bool shared = false;           // by the shared file pointer
   bool asked_together = false;   // by a collective call, though it may be carried out alone
   const char* name = "";
   i64 start_ns = 0;

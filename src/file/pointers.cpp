@@ -1,5 +1,6 @@
 // Individual and shared file pointers, in etypes of the view. Every conversion between etypes and bytes is a cursor's
 // seek: O(depth log n), whatever the distance.
+#include <cstdint>
 #include <utility>
 
 #include "file/open_file.h"
@@ -72,7 +73,7 @@ Status OpenFile::seek_shared(i64 offset, Whence whence, Status argument_error) {
   if (mine) mine = no_split("seek_shared");
   if (mine) mine = counter_status_;
   return agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence", [&]() -> Status {
-    MERCUTIO_LET(const i64 current, counter_->load());
+    MERCUTIO_LET(const i64 current, shared_pointer());
     MERCUTIO_LET(const i64 target, target_of_seek(*current_view(), offset, whence, current));
     return counter_->store(target);
   });
@@ -81,8 +82,14 @@ Status OpenFile::seek_shared(i64 offset, Whence whence, Status argument_error) {
 // Like seek_shared, not for sequential files (14.4.4).
 Result<i64> OpenFile::position_shared() {
   MERCUTIO_TRY(not_sequential(amode_));
+  return shared_pointer();
+}
+
+// Where a rank has asked for a place that no file has, the counter may be negative until that is given back.
+Result<i64> OpenFile::shared_pointer() {
   MERCUTIO_TRY(counter_status_);
-  return counter_->load();
+  MERCUTIO_LET(const i64 now, counter_->load());
+  return now < 0 ? INT64_MAX : now;
 }
 
 }  // namespace mercutio

@@ -40,7 +40,7 @@ Result<i64> OpenFile::end(const char* name, Direction direction, Positioning pos
   while (!request->wait_for(std::chrono::microseconds(100))) comm_->poll_mpi();
   Result<i64> moved = request->wait();
   if (ordered) trace_step(*ordered, StepForm::kBlocking);
-  trace_since(TraceKind::kBlocked, start_ns);
+  trace_since(TraceKind::kBlocked, {start_ns});
   return moved;
 }
 

@@ -35,7 +35,7 @@ std::vector<std::byte> bytes_of(const std::string& text) {
 
 }  // namespace
 
-void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
+void OpenFile::trace_open(const OpenCall& call, const Arrival& arrival) {
   if (!context_.tracer) return;
   const i64 end_ns = now_ns();   // what follows is no part of opening
   FileFacts facts;
@@ -58,14 +58,16 @@ void OpenFile::trace_open(const OpenCall& call, i64 start_ns) {
     TraceStep step;
     step.kind = StepKind::kOpen;
     step.collective = true;
-    step.start_ns = start_ns;
+    step.start_ns = arrival.start_ns;
     const std::string opening = text_of_opening(call, name_, facts.amode);
     step.shape = trace_->shape("open " + opening, [&](i64) { return bytes_of(opening); });
     trace_->step(step);
   }
   const bool given = trace_->keeps_steps() && !call.info.empty();   // other hints of a file are known from its first open
   if (trace_->wants_hints() || given) trace_hints();
-  trace_->record(TraceEvent{TraceKind::kOpen, start_ns, end_ns, 0, -1, name_});
+  TraceEvent event{TraceKind::kOpen, arrival.start_ns, end_ns, 0, -1, name_};
+  event.late_ns = arrival.late_ns;
+  trace_->record(event);
 }
 
 // Of the first rank only: hints that matter are the same on all.
@@ -116,7 +118,7 @@ void OpenFile::trace_step(const Operation& operation, StepForm form) const {
   TraceStep step;
   step.form = form;
   step.write = operation.direction == Direction::kWrite;
-  step.collective = operation.collective;
+  step.collective = operation.collective || operation.asked_together;
   step.offset = operation.entry ? operation.first_etype : 0;
   step.bytes = operation.entry ? operation.file_bytes : 0;
   step.start_ns = operation.start_ns;
@@ -134,11 +136,24 @@ void OpenFile::trace_step(StepKind kind, i64 start_ns, i64 value) const {
   trace_->step(step);
 }
 
-void OpenFile::begin_trace(const AccessCall& call, Operation& operation) const {
+void OpenFile::begin_trace(const AccessCall& call, const Look& look, Operation& operation) const {
+  operation.trace = look.sink;
+  operation.asked_together = look.together;
   operation.name = call.name;
   operation.start_ns = now_ns();
   operation.counters.clock.start(operation.start_ns);
   operation.engine.counters = &operation.counters;
+}
+
+// Of a collective access that begins as a run: what trace_step() and trace_access() need.
+void OpenFile::watch_run(const AccessCall& call, const Taken& taken, Operation& operation, EngineFile& engine) const {
+  operation.direction = call.direction;
+  operation.collective = true;
+  operation.view = view_;
+  operation.first_etype = taken.first_etype;
+  operation.file_bytes = taken.etypes * taken.etype_bytes;
+  engine.trace = operation.trace;
+  engine.counters = &operation.counters;
 }
 
 void OpenFile::trace_access(Operation& operation, const Result<i64>& result, bool waited) const {
@@ -148,6 +163,7 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   facts.collective = operation.collective || operation.asked_together;
   facts.waited = waited;
   facts.failed = !result.ok();
+  facts.shared = operation.shared;
   TraceEvent event{TraceKind::kAccess, operation.start_ns, operation.counters.clock.last_ns(), result ? *result : 0};
   event.detail = operation.name;
   event.counters = &operation.counters;
@@ -179,6 +195,7 @@ Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, cons
   if (look.sink->keeps_steps()) {
     TraceStep step;
     step.write = !reading;
+    step.collective = look.together;
     step.offset = first_etype;
     step.bytes = run.bytes;
     step.start_ns = start_ns;
@@ -200,8 +217,18 @@ void OpenFile::trace_sketch(const Operation& operation) const {
   trace_->note("sketch", sketch_text(sketch));
 }
 
-void OpenFile::trace_since(TraceKind kind, i64 start_ns) const {
-  if (trace_) trace_->record(TraceEvent{kind, start_ns, now_ns(), 0, -1, name_});
+void OpenFile::trace_since(TraceKind kind, const Arrival& arrival) const {
+  if (!trace_) return;
+  TraceEvent event{kind, arrival.start_ns, now_ns(), 0, -1, name_};
+  event.late_ns = arrival.late_ns;
+  trace_->record(event);
+}
+
+void OpenFile::trace_size(i64 start_ns, i64 calls) const {
+  if (!trace_) return;
+  TraceEvent event{TraceKind::kSize, start_ns, now_ns(), 0, -1, name_};
+  event.pieces = calls;
+  trace_->record(event);
 }
 
 }  // namespace mercutio

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "file/test_support.h"
 
@@ -22,9 +23,10 @@ class Listener final : public Tracer {
   void record(const TraceEvent& event) {
     if (event.kind != TraceKind::kAccess && event.kind != TraceKind::kStorageRead && event.kind != TraceKind::kStorageWrite) return;
     EXPECT_LE(event.start_ns, event.end_ns);
+    std::lock_guard lock(mutex);
     const AccessFacts facts = event.access ? *event.access : AccessFacts();
-    const i64 stored = event.counters ? event.counters->clock.spent()[static_cast<size_t>(Phase::kStorage)] : 0;
-    if (event.counters) {
+    const i64 stored = event.access ? event.counters->clock.spent()[static_cast<size_t>(Phase::kStorage)] : 0;
+    if (event.access) {
       i64 spent = 0;
       for (const i64 phase : event.counters->clock.spent()) spent += phase;
       phases_add_up = phases_add_up && spent == event.end_ns - event.start_ns;
@@ -33,6 +35,7 @@ class Listener final : public Tracer {
     told.push_back({event.kind, event.bytes, event.offset, facts.end_offset, facts.piece_bytes, event.pieces, event.span, stored > 0 ? 1 : 0,
                     facts.direction == Direction::kWrite, facts.collective, facts.waited, facts.failed, std::string(event.detail)});
   }
+  std::mutex mutex;   // of what follows, as long as accesses are under way
   std::vector<Told> told;
   std::vector<i64> steps;
   std::vector<std::pair<i64, i64>> spans;   // of accesses
@@ -44,10 +47,12 @@ class Listener final : public Tracer {
     explicit Forward(Listener& owner) : owner(owner) {}
     void record(const TraceEvent& event) override { owner.record(event); }
     void step(const TraceStep& step) override {
+      std::lock_guard lock(owner.mutex);
       if (step.kind == StepKind::kAccess) owner.steps.push_back(step.offset), owner.steps.push_back(step.bytes), owner.steps.push_back(step.write ? 1 : 0);
     }
     i64 shape(const std::string&, const ShapeMaker& make) override {
       const auto text = make(1 << 20);
+      std::lock_guard lock(owner.mutex);
       if (text && owner.opening.empty()) owner.opening.assign(reinterpret_cast<const char*>(text->data()), text->size());
       return 0;
     }
@@ -56,8 +61,7 @@ class Listener final : public Tracer {
 };
 
 // Memory in pieces goes the long way, also where the pieces are adjacent.
-Listener told_of(bool long_way) {
-  Listener listener;
+void tell(bool long_way, Listener& listener) {
   const FlatTypeRef memory = long_way ? FlatType::lower(*make_resized(0, 1001, make_contiguous(1000, byte_type()))).value() : contiguous_bytes();
   on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
     OpenCall call;
@@ -80,14 +84,65 @@ Listener told_of(bool long_way) {
     access(Direction::kRead, Positioning::kIndividual, true, 0);
     EXPECT_TRUE(file->close().ok());
   });
-  return listener;
 }
 
 TEST(Tracing, BothWaysTellTheSame) {
-  const Listener short_way = told_of(false), long_way = told_of(true);
+  Listener short_way, long_way;
+  tell(false, short_way);
+  tell(true, long_way);
   EXPECT_EQ(short_way.told.size(), 10u);
   EXPECT_TRUE(short_way.told == long_way.told);
   EXPECT_EQ(short_way.steps, long_way.steps);
+}
+
+// In open, sync and close the others wait for the rank that comes last, which does not wait itself.
+TEST(Tracing, WaitingForALateRankIsTold) {
+  static constexpr i64 kRanks = 3, kLate = 1, kLateNs = 100'000'000;
+  struct Waits final : Tracer {
+    std::unique_ptr<TraceSink> file(const FileFacts&) override {
+      struct Forward final : TraceSink {
+        explicit Forward(Waits& owner) : owner(owner) {}
+        void record(const TraceEvent& event) override { owner.record(event); }
+        Waits& owner;
+      };
+      return std::make_unique<Forward>(*this);
+    }
+    void record(const TraceEvent& event) {
+      if (event.kind == TraceKind::kSize) ++sizes;
+      if (event.kind != TraceKind::kOpen && event.kind != TraceKind::kSync && event.kind != TraceKind::kClose) return;
+      EXPECT_LE(event.late_ns, event.end_ns - event.start_ns);
+      late.push_back(event.late_ns);
+    }
+    std::vector<i64> late;
+    i64 sizes = 0;
+  };
+  std::vector<Waits> waits(kRanks);
+  const std::string name = unique_name();
+  on_ranks(kRanks, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const i64 me = comm->rank();
+    const auto come_late = [me] {
+      if (me == kLate) std::this_thread::sleep_for(std::chrono::nanoseconds(kLateNs));
+    };
+    OpenCall call;
+    call.file_name = name;
+    call.amode = kReadWrite;
+    const Context context{rank.progress.get(), &rank.datareps, &waits[static_cast<size_t>(me)]};
+    come_late();
+    auto file = *open_file(std::move(comm), call, context);
+    come_late();
+    EXPECT_TRUE(file->sync().ok());
+    for (i64 asked = 0; asked < 50; ++asked) EXPECT_TRUE(file->size().ok());
+    EXPECT_TRUE(file->set_size(1000).ok());
+    come_late();
+    EXPECT_TRUE(file->close().ok());
+  });
+  for (size_t call = 0; call < 3; ++call) {
+    for (const size_t early : {0, 2}) {
+      EXPECT_GE(waits[early].late.at(call), kLateNs / 2) << call;
+      EXPECT_LT(waits[kLate].late.at(call), waits[early].late.at(call)) << call;
+    }
+  }
+  EXPECT_EQ(waits[0].sizes, 16 + 2 + 1) << "of many, one in 16 is looked at";
 }
 
 // Of nonblocking accesses that are started together, two at most run at a time: here the thread of progress and the one that waits drive

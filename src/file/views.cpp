@@ -104,10 +104,11 @@ Result<i64> OpenFile::resolve_displacement(i64 displacement) {
       return Error{ErrorClass::kArg, "the displacement is negative: " + std::to_string(displacement)};
     return displacement;
   }
-  MERCUTIO_TRY(counter_status_);
-  MERCUTIO_LET(const i64 etypes, counter_->load());
+  MERCUTIO_LET(const i64 etypes, shared_pointer());
   const auto now = current_view();
-  return now->view->file_offset(etypes * now->etype_bytes());
+  i64 bytes = 0;
+  if (__builtin_mul_overflow(etypes, now->etype_bytes(), &bytes)) return Error{ErrorClass::kArg, "the shared file pointer is beyond what a file can have"};
+  return now->view->file_offset(bytes);
 }
 
 Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,

@@ -1,5 +1,5 @@
 // Adapter: mercutio_adapt of one file. For each pattern of collective accesses that the file repeats it runs Trials over the ways of
-// ways_of, and keeps what wins. All ranks feed it equal patterns and equal times (the slowest rank's, from the last agreement of an access), so they
+// ways_of, and keeps what wins. All ranks feed it equal patterns and equal times (from the last agreement of an access), so they
 // change alike without a message. It changes plans only.
 //
 // Calls come in the order of the accesses' tickets, one at a time.
@@ -24,12 +24,26 @@ class Adapter {
   // The hints for an access: those of the question, or others, valid until the next call. If measures() then, saw() or end() follows.
   const Hints& hints_for(const PlanQuestion& question, const FixedHints& fixed, i64 hints_edition);
   bool measures() const { return current_ >= 0; }
-  void saw(i64 elapsed_ns);   // of the slowest rank
+  bool leaves_default() const;   // the access under way is carried out in another way than the default
+  bool tries() const;         // the access under way is carried out in another way than those around it
+  void saw(i64 elapsed_ns);   // equal on all ranks
   void end();                 // an access failed: the default from now on
 
   // How the access that follows is carried out, for explain: "trial 2 of 7: cb_nodes=8"; "": as always.
   std::string text() const;
-  // What was found, a line for each pattern.
+  // What became of a pattern of which something was tried.
+  struct Found {
+    enum class State { kEnded, kUndecided, kDecided };   // kEnded: by an access that failed
+    Direction direction = Direction::kRead;
+    i64 bytes = 0;               // of the last access
+    State state = State::kUndecided;
+    std::string way;             // that is kept; "": the default
+    i64 gain_percent = 0;        // as Trials'
+    i64 ns = 0, default_ns = 0;  // medians of that way and of the default
+    i64 calls = 0, tried = 0, spent_ns = 0;   // accesses; of these, trials; and what they took more than the default
+  };
+  std::vector<Found> found() const;
+  // The same, a line for each pattern.
   std::string report() const;
   // The hints that won, of the pattern that took the most time of those where another way than the default did; nothing: nowhere.
   std::optional<InfoItems> winner() const;
@@ -41,17 +55,21 @@ class Adapter {
     bool operator==(const Key&) const = default;
   };
   static Key key_of(const PlanQuestion& question);
+  // A pattern has ways from its second access on: making them takes a dozen plans, and most patterns that occur once never occur again.
   struct Known {
     Key key;
-    std::vector<Way> ways;
-    Trials trials;
+    Hints asked;             // the hints that the ways start from
     Hints hints;             // of the way in `applied`
+    std::vector<Way> ways;
+    Trials trials = Trials(std::vector<Trials::Expected>(1));
     size_t applied = 0;
     i64 bytes = 0;           // of the last access
     i64 elapsed_ns = 0;      // of all that were measured
-    Hints asked;             // the hints that the ways start from
+    i64 first_cost = 0;
+    bool searches() const { return ways.empty() || trials.searches(); }
   };
-  i64 find(const PlanQuestion& question, const FixedHints& fixed);
+  i64 find(const PlanQuestion& question);
+  static void make_ways(Known& known, const PlanQuestion& question, const FixedHints& fixed);
 
   static constexpr size_t kMostPatterns = 8;
   const i64 worth_ns_;

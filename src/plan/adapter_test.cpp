@@ -77,12 +77,31 @@ TEST(Ways, AtomicAndEmptyAccessesHaveOne) {
   EXPECT_EQ(ways_of(repeated.question(), {}).size(), 1u);
 }
 
-TEST(Ways, SmallRunsAreNotMovedOneByOne) {
-  const Repeated repeated(kStriped, 64);
-  for (const Way& way : ways_of(repeated.question(), {})) {
-    EXPECT_NE(way.strategy, WantedStrategy::kList);
-    EXPECT_NE(way.strategy, WantedStrategy::kIndividual);
+bool exchanges(const Hints& hints) { return hints.mercutio_strategy != WantedStrategy::kList && hints.mercutio_strategy != WantedStrategy::kIndividual; }
+
+// Whether a request for each run pays depends on what an exchange takes, which only its time tells.
+TEST(Adapter, SmallRunsAreMovedOneByOneWhereThatCanBeFaster) {
+  for (const bool slow_requests : {true, false}) {
+    Repeated repeated(kStriped, 512);
+    repeated.machine.layout.cached = !slow_requests;
+    const auto cost = [](const Hints& hints) { return exchanges(hints) ? i64{500'000'000} : i64{90'000'000}; };
+    i64 alone = 0;
+    for (int call = 0; call < 30; ++call) alone += exchanges(repeated.access(cost)) ? 0 : 1;
+    if (slow_requests) {
+      EXPECT_EQ(alone, 0);
+    } else {
+      EXPECT_GE(alone, 24);
+    }
   }
+}
+
+TEST(Adapter, WaysThatCannotWinAreNotTried) {
+  Repeated repeated(kStriped);
+  repeated.machine.layout.cached = true;
+  const auto cost = [](const Hints& hints) { return exchanges(hints) ? i64{90'000'000} : i64{2'000'000}; };
+  i64 others = 0;
+  for (int call = 0; call < 20; ++call) others += exchanges(repeated.access(cost)) ? 1 : 0;
+  EXPECT_LE(others, 4) << "calls of the default, before the first trial and in the end";
 }
 
 TEST(Adapter, KeepsWhatIsFasterAndSaysSo) {
@@ -91,6 +110,8 @@ TEST(Adapter, KeepsWhatIsFasterAndSaysSo) {
   Hints last;
   for (int call = 0; call < 25; ++call) last = repeated.access(cost);
   EXPECT_EQ(last.mercutio_depth, 4);
+  EXPECT_NE(repeated.adapter.report().find("by how much is not sure"), std::string::npos) << repeated.adapter.report();
+  for (int call = 0; call < 300; ++call) last = repeated.access(cost);
   const InfoItems winner = repeated.adapter.winner().value_or(InfoItems{});
   EXPECT_NE(std::find(winner.begin(), winner.end(), std::pair<std::string, std::string>("mercutio_depth", "4")), winner.end());
   EXPECT_NE(repeated.adapter.report().find("2.25 times as fast"), std::string::npos) << repeated.adapter.report();

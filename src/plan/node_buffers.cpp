@@ -3,40 +3,41 @@
 #include <algorithm>
 
 namespace mercutio {
-namespace {
 
-i64 node_of(const Topology& topology, i64 rank) { return topology.node_of_rank[static_cast<size_t>(rank)]; }
-
-}  // namespace
-
-std::vector<NodeBuffer> node_buffers_of(const std::vector<i64>& aggregators, const Topology& topology, i64 node) {
-  std::vector<i64> members;
-  for (i64 rank = 0; rank < topology.ranks(); ++rank) {
-    if (node_of(topology, rank) == node) members.push_back(rank);
-  }
-  std::vector<NodeBuffer> buffers;
-  i64 off_node = 0;
-  for (const i64 aggregator : aggregators) {
-    if (node_of(topology, aggregator) == node) {
-      buffers.push_back(NodeBuffer{aggregator, 0});
-    } else {
-      const i64 count = static_cast<i64>(members.size()), turn = off_node++;
-      buffers.push_back(NodeBuffer{members[static_cast<size_t>(turn % count)], 1 + turn / count});
-    }
-  }
-  return buffers;
+std::span<const i64> NodeBuffers::ByNode::of(i64 node) const {
+  const auto first = static_cast<size_t>(begin[static_cast<size_t>(node)]), next = static_cast<size_t>(begin[static_cast<size_t>(node) + 1]);
+  return std::span(numbers).subspan(first, next - first);
 }
 
-i64 most_node_buffers(const std::vector<i64>& aggregators, const Topology& topology) {
-  const size_t nodes = static_cast<size_t>(std::max<i64>(1, topology.nodes()));
-  std::vector<i64> members(nodes, 0), own(nodes, 0);
-  for (const i64 node : topology.node_of_rank) ++members[static_cast<size_t>(node)];
-  for (const i64 aggregator : aggregators) ++own[static_cast<size_t>(node_of(topology, aggregator))];
+NodeBuffers::ByNode NodeBuffers::by_node(const std::vector<i64>& node_of, i64 nodes) {
+  ByNode sorted{std::vector<i64>(node_of.size()), std::vector<i64>(static_cast<size_t>(nodes) + 1, 0)};
+  for (const i64 node : node_of) ++sorted.begin[static_cast<size_t>(node) + 1];
+  for (size_t node = 1; node < sorted.begin.size(); ++node) sorted.begin[node] += sorted.begin[node - 1];
+  std::vector<i64> next = sorted.begin;
+  for (size_t number = 0; number < node_of.size(); ++number) {
+    sorted.numbers[static_cast<size_t>(next[static_cast<size_t>(node_of[number])]++)] = static_cast<i64>(number);
+  }
+  return sorted;
+}
+
+NodeBuffers::NodeBuffers(const std::vector<i64>& aggregators, const Topology& topology) : aggregators_(aggregators) {
+  for (const i64 rank : aggregators) node_of_aggregator_.push_back(topology.node_of_rank[static_cast<size_t>(rank)]);
+  ranks_ = by_node(topology.node_of_rank, topology.nodes());
+  domains_ = by_node(node_of_aggregator_, topology.nodes());
+}
+
+NodeBuffer NodeBuffers::of(i64 domain, i64 node) const {
+  if (node_of_aggregator_[static_cast<size_t>(domain)] == node) return NodeBuffer{aggregators_[static_cast<size_t>(domain)], 0};
+  const std::span<const i64> members = ranks_.of(node), own = domains_.of(node);
+  const i64 turn = domain - (std::lower_bound(own.begin(), own.end(), domain) - own.begin());   // among the domains of other nodes
+  return NodeBuffer{members[static_cast<size_t>(turn % std::ssize(members))], 1 + turn / std::ssize(members)};
+}
+
+i64 NodeBuffers::most_of_a_rank() const {
   i64 most = 1;
-  for (size_t node = 0; node < nodes; ++node) {
-    if (members[node] == 0) continue;
-    const i64 off_node = static_cast<i64>(aggregators.size()) - own[node];
-    most = std::max(most, 1 + (off_node + members[node] - 1) / members[node]);
+  for (i64 node = 0; node + 1 < std::ssize(ranks_.begin); ++node) {
+    const i64 members = std::ssize(ranks_.of(node)), of_others = std::ssize(aggregators_) - std::ssize(domains_.of(node));
+    if (members > 0) most = std::max(most, 1 + (of_others + members - 1) / members);
   }
   return most;
 }

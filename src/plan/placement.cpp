@@ -91,6 +91,11 @@ i64 count_aggregators(Planner& p, i64 most, std::string& why) {
     if (wanted < std::min(several, worth)) why = "messages between nodes would get short";
   }
   wanted = std::clamp<i64>(wanted, 1, most);
+  const i64 kept = most_with_node_buffers(p);
+  if (p.hints.cb_nodes == 0 && kept > 0 && wanted > kept) {
+    wanted = kept;
+    why += ", of " + std::to_string(p.pattern.ranks) + " ranks no more than the memory of the nodes has windows for";
+  }
   if (p.plan.cyclic() && p.striped()) {
     const i64 even = conforming_count(p, wanted);
     if (even != wanted) why += ", of " + std::to_string(wanted) + " as many as share " + std::to_string(p.servers()) + " servers evenly";

@@ -163,7 +163,7 @@ TEST(Plan, WindowsFitIntoTheMemoryOfTheNodes) {
           ASSERT_TRUE(plan.exchanges());
           if (plan.exchange == ExchangeKind::kMessages) continue;
           ++through_memory;
-          EXPECT_EQ(plan.node_buffers, most_node_buffers(plan.aggregators, machine.topology));
+          EXPECT_EQ(plan.node_buffers, NodeBuffers(plan.aggregators, machine.topology).most_of_a_rank());
           EXPECT_LE(kAreaCounterBytes + 2 * plan.depth * plan.node_buffers * plan.buffer_bytes,
                     node_layout(machine.topology, per_node).area_bytes);
           Plan bad = plan;

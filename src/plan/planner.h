@@ -52,6 +52,11 @@ class Planner {
   // Bytes with which one process reaches the full speed of the storage; if not measured, a typical value of parallel file systems.
   i64 saturation_bytes() const { return hints.mercutio_saturation_bytes > 0 ? hints.mercutio_saturation_bytes : kSaturationBytes; }
   bool shares_memory() const { return nodes() == 1 && topology.segment_bytes > 0 && hints.mercutio_exchange != WantedExchange::kMessages; }
+  // The nodes merge what their ranks send. With hardly more ranks than nodes nothing is merged, so a hint must ask for it.
+  bool may_merge_on_nodes() const {
+    const bool pays = hints.mercutio_exchange != WantedExchange::kAuto || nodes() == 1 || topology.ranks() >= 2 * nodes();
+    return topology.segment_bytes > 0 && hints.mercutio_exchange != WantedExchange::kMessages && pays;
+  }
   bool segmented() const { return plan.strategy > Strategy::kTwoPhase; }
   bool striped() const { return layout.stripe_bytes > 0 && layout.stripe_count > 0; }
   // The alignment of domains without stripes: whole pages.
@@ -109,6 +114,8 @@ Cost cost_of(const Planner& p, i64 aggregators);
 // The number of aggregators with the least cost, at most `most`, each with at least kAggregatorWorthBytes.
 i64 cheapest_count(const Planner& p, i64 most);
 std::string cost_text(const Cost& cost);
+// The number of aggregators for which the memory of the nodes has windows of a useful size. 0: not even for a few, or it isn't used.
+i64 most_with_node_buffers(const Planner& p);
 // For each node, the number of aggregators that cb_config_list permits; `none` is set if it permits no rank at all.
 std::vector<i64> aggregator_limits(const Planner& p, bool& none);
 

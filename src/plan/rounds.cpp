@@ -31,6 +31,8 @@ ExchangeOrder order_for(WantedOrder wanted, i64 nodes) {
 
 i64 room_of(const Planner& p) { return std::min(kMostRoomBytes, window_room(p.topology)); }
 
+i64 most_useful_buffers(const Planner& p) { return room_of(p) / (kDepth * kLowestWindowBytes); }   // of a rank
+
 // Through the memory of the nodes, where ranks share one and windows of a useful size fit; the hint can forbid it, and
 // with several nodes ask for it where it would not pay: with hardly more ranks than nodes nothing is merged.
 std::string choose_kind(Planner& p) {
@@ -38,14 +40,13 @@ std::string choose_kind(Planner& p) {
   const bool asked = wish != WantedExchange::kAuto;
   const bool one_node = p.nodes() == 1, shared = p.topology.segment_bytes > 0;
   const ExchangeKind best = one_node ? ExchangeKind::kSharedMemory : ExchangeKind::kTwoLayer;
-  const bool fits = room_of(p) / (kDepth * most_node_buffers(p.plan.aggregators, p.topology)) >= kLowestWindowBytes;
-  const bool pays = one_node || p.topology.ranks() >= 2 * p.nodes();
+  const bool fits = NodeBuffers(p.plan.aggregators, p.topology).most_of_a_rank() <= most_useful_buffers(p);
   if (wish == WantedExchange::kMessages) return "mercutio_exchange=messages";
   if (asked && !shared) return "mercutio_exchange=" + word_of(wish) + ", but there is no memory to share";
   if (asked && !fits) return "mercutio_exchange=" + word_of(wish) + ", but windows would be too small in the memory of the nodes";
   if (!shared) return "no ranks share memory";
   if (!fits) return "windows would be too small in the memory of the nodes";
-  if (!asked && !pays) return "hardly more ranks than nodes";
+  if (!p.may_merge_on_nodes()) return "hardly more ranks than nodes";
   p.plan.exchange = best;
   return asked ? "mercutio_exchange=" + word_of(wish) : one_node ? "all ranks share memory" : "the ranks of each node share memory";
 }
@@ -59,6 +60,15 @@ bool reads_sparsely(const Planner& p) {
 }
 
 }  // namespace
+
+i64 most_with_node_buffers(const Planner& p) {
+  if (p.nodes() == 1 || !p.may_merge_on_nodes()) return 0;
+  std::vector<i64> members(static_cast<size_t>(p.nodes()), 0);
+  for (const i64 node : p.topology.node_of_rank) ++members[static_cast<size_t>(node)];
+  i64 fewest = p.topology.ranks();
+  for (const i64 count : members) fewest = count > 0 ? std::min(fewest, count) : fewest;
+  return std::max<i64>(0, most_useful_buffers(p) - 1) * fewest;
+}
 
 std::string choose_exchange(Planner& p) {
   Plan& plan = p.plan;
@@ -100,7 +110,7 @@ std::string schedule_rounds(Planner& p) {
     plan.depth = std::min(plan.depth, kMostSlots);
     plan.buffer_bytes = std::min({plan.buffer_bytes, kMessageWindowBytes, std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes))});
   } else {
-    plan.node_buffers = most_node_buffers(plan.aggregators, p.topology);
+    plan.node_buffers = NodeBuffers(plan.aggregators, p.topology).most_of_a_rank();
     const i64 all_room = room_of(p);
     plan.depth = std::clamp<i64>(std::min(kMostSlots, all_room / kPageBytes) / plan.node_buffers, 1, plan.depth);
     const i64 largest = p.nodes() > 1 ? kLargestWindowBytes : kSharedWindowBytes;

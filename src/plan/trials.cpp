@@ -13,13 +13,15 @@ constexpr i64 kMostPairs = 8, kFewPairs = 2, kSomePairs = 4;   // of the finalis
 constexpr size_t kHalf = 3;             // ways that get a second turn
 constexpr i64 kHopelessMeasured = 200;          // percent of the default: never again
 constexpr i64 kPromising = 105;         // percent of the default: worth a second turn
-constexpr i64 kClose = 130;             // percent of the best: likewise
+constexpr i64 kClose = 200;             // percent of the best: likewise; the first access of a way also touches its memory first
 constexpr i64 kWorthwhile = 97;         // percent: what a way must at least gain
 constexpr i64 kClear = 70;              // percent: every cost below it is a gain without more pairs
+constexpr i64 kHopelessExpected = 300;          // percent of the fastest way so far: not tried
 constexpr i64 kGrant = 200, kGrowth = 2;   // budget in percent of a default access: at the begin, and with each call. 6 accesses after 200 calls
 constexpr i64 kMostCharged = 300;       // percent of a trial; more is taken for an accident
 constexpr i64 kSurprise = 25;           // percent by which the model may be wrong
 constexpr size_t kRecent = 5;
+constexpr size_t kTellingRatios = 4, kRatiosPerOutlier = 8;
 constexpr i64 kChecksLost = 3;          // times that the default must be better to be taken again
 
 i64 median(std::vector<i64> values) {
@@ -37,14 +39,15 @@ i64 spread(const std::vector<i64>& values) {
   return median(std::move(distances));
 }
 
+i64 least(const std::vector<i64>& values) { return *std::min_element(values.begin(), values.end()); }
+
 bool below(i64 cost, i64 percent, i64 of) { return cost < of / 100 * percent + of % 100 * percent / 100; }
 
 }  // namespace
 
-Trials::Trials(std::vector<i64> expected) {
+Trials::Trials(const std::vector<Expected>& expected) {
   MERCUTIO_ASSERT(!expected.empty());
-  if (expected.size() > kMostWays) expected.resize(kMostWays);
-  for (const i64 percent : expected) ways_.push_back(Tried{percent, {}, false});
+  for (size_t way = 0; way < std::min(expected.size(), kMostWays); ++way) ways_.push_back(Tried{expected[way], {}, false});
   if (ways_.size() < 2) keep(0);
 }
 
@@ -58,12 +61,29 @@ std::vector<i64> Trials::latest_of_default(size_t count) const {
 
 i64 Trials::default_cost() const { return median(latest_of_default(kTelling)); }
 
-// What is known of a way counts, else the model.
+// Of the default: what was measured counts, else the model.
+i64 Trials::expected_percent(size_t way) const {
+  const Tried& one = ways_[way];
+  if (one.costs.empty() && one.expected.cost == 0) return one.expected.percent;
+  const i64 cost = one.costs.empty() ? one.expected.cost : one.costs.back();
+  return static_cast<i64>(std::min(1e6, static_cast<double>(cost) * 100 / static_cast<double>(std::max<i64>(1, default_cost()))));
+}
+
 bool Trials::affordable(size_t way) const {
-  const std::vector<i64>& costs = ways_[way].costs;
-  const i64 reference = std::max<i64>(1, default_cost());
-  const i64 percent = costs.empty() ? ways_[way].expected + kSurprise : static_cast<i64>(static_cast<double>(costs.back()) * 100 / static_cast<double>(reference));
+  const i64 percent = expected_percent(way) + (ways_[way].costs.empty() ? kSurprise : 0);
   return spent_ + std::max<i64>(0, percent - 100) <= kGrant + kGrowth * calls_;
+}
+
+void Trials::add_ratio(i64 of_default, i64 of_other) {
+  ratios_.push_back(static_cast<i64>(std::min(1e6, static_cast<double>(of_default) * 100 / static_cast<double>(std::max<i64>(1, of_other)))));
+}
+
+// At most one pair in kRatiosPerOutlier may say that the default is as fast.
+i64 Trials::gain_percent() const {
+  if (!decided() || best_ == 0 || ratios_.size() < kTellingRatios) return 0;
+  std::vector<i64> sorted = ratios_;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted[sorted.size() / kRatiosPerOutlier] > 100 ? median(std::move(sorted)) : 0;
 }
 
 void Trials::keep(size_t way) {
@@ -84,28 +104,44 @@ void Trials::saw(i64 cost) {
   }
   Tried& taken = ways_[way_];
   taken.costs.push_back(cost);
+  if (stage_ == Stage::kFinal) {
+    if (way_ == 0 && latest_of_finalist_ > 0) add_ratio(cost, latest_of_finalist_);
+    latest_of_finalist_ = way_ == 0 ? 0 : cost;
+  }
   if (way_ != 0) {
     ++tried_;
     const i64 reference = std::max<i64>(1, default_cost());
     const double beyond = (static_cast<double>(cost) - static_cast<double>(reference)) * 100 / static_cast<double>(reference);
     spent_ += static_cast<i64>(std::clamp(beyond, 0.0, double{kMostCharged}));
     if (!below(cost, kHopelessMeasured, reference)) taken.dropped = true;
+    if (taken.expected.cost > 0) {   // the model errs alike about all such ways
+      for (Tried& other : ways_) other.expected.cost = other.expected.cost > 0 ? cost : 0;
+    }
   }
   choose();
 }
 
-size_t Trials::next_of_each() {
+size_t Trials::next_of_each() const {
+  i64 fastest = 100, least = INT64_MAX;
   for (size_t way = 1; way < ways_.size(); ++way) {
-    if (ways_[way].costs.empty() && !ways_[way].dropped) return way;
+    if (!ways_[way].costs.empty()) fastest = std::min(fastest, expected_percent(way));
   }
-  return 0;
+  size_t next = 0;
+  for (size_t way = 1; way < ways_.size(); ++way) {
+    const i64 expected = expected_percent(way);
+    if (!ways_[way].costs.empty() || expected >= least || !below(expected, kHopelessExpected, fastest)) continue;
+    least = expected;
+    next = way;
+  }
+  return next;
 }
 
 void Trials::begin_half() {
   stage_ = Stage::kHalf;
   std::vector<size_t> good;
   for (size_t way = 1; way < ways_.size(); ++way) {
-    if (!ways_[way].dropped && below(ways_[way].costs[0], kPromising, default_cost())) good.push_back(way);
+    const Tried& one = ways_[way];
+    if (!one.dropped && !one.costs.empty() && below(one.costs[0], kPromising, default_cost())) good.push_back(way);
   }
   std::stable_sort(good.begin(), good.end(), [&](size_t a, size_t b) { return ways_[a].costs[0] < ways_[b].costs[0]; });
   if (good.size() > kHalf) good.resize(kHalf);
@@ -128,7 +164,7 @@ void Trials::begin_final() {
   for (size_t way = 1; way < ways_.size(); ++way) {
     const Tried& candidate = ways_[way];
     if (candidate.dropped || candidate.costs.size() < 2) continue;
-    if (finalist_ == 0 || median(candidate.costs) < median(ways_[finalist_].costs)) finalist_ = way;
+    if (finalist_ == 0 || least(candidate.costs) < least(ways_[finalist_].costs)) finalist_ = way;
   }
 }
 
@@ -140,7 +176,7 @@ bool Trials::beats_default(size_t way) const {
   const std::vector<i64> mine(all.begin() + 1, all.end());
   const std::vector<i64> theirs = latest_of_default(mine.size());
   if (!below(median(mine), kWorthwhile, median(theirs))) return false;
-  if (*std::max_element(mine.begin(), mine.end()) < *std::min_element(theirs.begin(), theirs.end())) return true;
+  if (*std::max_element(mine.begin(), mine.end()) < least(theirs)) return true;
   return pairs_ >= kSomePairs && median(theirs) - median(mine) > std::max(spread(mine), spread(theirs));
 }
 
@@ -149,7 +185,7 @@ void Trials::compare() {
   pairs_ += way_ == finalist_ ? 1 : 0;
   const std::vector<i64>& mine = ways_[finalist_].costs;
   const i64 worst = *std::max_element(mine.begin(), mine.end());
-  const bool clear = std::ssize(mine) >= kTelling && below(worst, kClear, *std::min_element(ways_[0].costs.begin(), ways_[0].costs.end()));
+  const bool clear = std::ssize(mine) >= kTelling && below(worst, kClear, least(ways_[0].costs));
   if (clear || (pairs_ >= kFewPairs && beats_default(finalist_))) return keep(finalist_);
   const bool lost = ways_[finalist_].dropped || (pairs_ >= kFewPairs && median(mine) >= default_cost());
   if (lost || pairs_ >= kMostPairs) return keep(0);
@@ -164,7 +200,7 @@ void Trials::choose() {
   }
   if (stage_ == Stage::kEach) {
     const size_t next = next_of_each();
-    const bool due = ways_[0].costs.size() < static_cast<size_t>(kDefaultCalls) + (next > ways_.size() / 2 ? 1 : 0);   // the default once in between
+    const bool due = ways_[0].costs.size() < static_cast<size_t>(kDefaultCalls) + (tried_ >= std::ssize(ways_) / 2 ? 1 : 0);   // the default once in between
     if (next != 0 && (due || !affordable(next))) return;
     if (next != 0) {
       way_ = next;
@@ -190,6 +226,7 @@ void Trials::watch(i64 cost) {
     return;
   }
   way_ = best_;
+  add_ratio(cost, median(recent_));
   const bool better = cost < median(recent_);
   lost_ = better ? lost_ + 1 : 0;
   next_check_ = better ? calls_ + 1 : 2 * calls_;

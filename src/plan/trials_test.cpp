@@ -34,7 +34,7 @@ class Machine {
   i64 calls_ = 0;
 };
 
-std::vector<i64> all_equal(size_t ways) { return std::vector<i64>(ways, 100); }
+std::vector<Trials::Expected> all_equal(size_t ways) { return std::vector<Trials::Expected>(ways); }
 
 struct Outcome {
   double adapted = 0, by_default = 0;   // true costs of all calls, without the noise of each
@@ -64,6 +64,26 @@ TEST(Trials, WithoutNoiseTheBestIsFoundWithinTwentyCalls) {
     const Outcome found = outcome_of(Trials(all_equal(8)), Machine(costs, {}, 1), 200);
     EXPECT_EQ(costs[found.best], 0.6e6);
     EXPECT_LE(found.decided_at, 20);
+  }
+}
+
+// A way that was kept by chance has no factor, whatever the costs that decided.
+TEST(Trials, AFactorNeedsPairsThatAgree) {
+  i64 told = 0, kept = 0;
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    Trials trials(all_equal(4));
+    Machine machine({1e6, 1e6, 1e6, 1e6}, {0.5, 0.1, 0}, seed);
+    for (int call = 0; call < 100; ++call) trials.saw(machine.measure(trials.way()));
+    kept += trials.best() != 0 ? 1 : 0;
+    told += trials.gain_percent() > 0 ? 1 : 0;
+  }
+  EXPECT_GT(kept, 20) << "else this test tells nothing";
+  EXPECT_LE(told, 9);
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    Trials trials(all_equal(2));
+    Machine machine({1e6, 0.5e6}, kQuiet, seed);
+    for (int call = 0; call < 300; ++call) trials.saw(machine.measure(trials.way()));
+    EXPECT_NEAR(static_cast<double>(trials.gain_percent()), 200, 20);
   }
 }
 

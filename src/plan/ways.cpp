@@ -9,13 +9,12 @@ namespace mercutio {
 namespace {
 
 constexpr i64 kHopelessByModel = 300;          // percent by the model, which is rough
-constexpr i64 kStraightBytes = 4 * KiB; // runs from which ranks may be better off without an exchange
 constexpr double kRequestSeconds = 2e-6, kSlowRequestSeconds = 200e-6;   // a transfer of one run: from a cache, and where it may block
 constexpr double kMemoryMegabytesPerSecond = 4000;
 constexpr i64 kMostDepth = 4;
 constexpr double kDeeperSaves = 0.03;   // what windows in flight beyond two hide of a storage that is uneven
 
-// Ranks move their own runs, some of them at a time.
+// Ranks move their own runs, some of them at a time. Unlike an exchange, this depends little on what isn't known of the machine.
 double cost_alone(const planning::Planner& p) {
   const double bytes = static_cast<double>(p.pattern.bytes), run = static_cast<double>(std::max<i64>(1, p.pattern.run_bytes));
   const double at_a_time = static_cast<double>(std::max<i64>(1, std::min(p.pattern.participants, p.nodes() * p.per_node())));
@@ -52,11 +51,9 @@ std::vector<Way> all_ways(const PlanQuestion& question, const Plan& plan, const 
   add(count / 2, 0, kAny, two_phase);
   add(2 * count, kMostDepth, kAny, two_phase);
   add(ranks, 0, kAny, two_phase);
-  if (plan.exchanges()) add(0, 0, plan.exchange == ExchangeKind::kMessages ? WantedExchange::kSharedMemory : WantedExchange::kMessages, two_phase);
-  if (question.pattern.run_bytes >= kStraightBytes) {
-    add(0, 0, kAny, WantedStrategy::kList);
-    add(0, 0, kAny, WantedStrategy::kIndividual);
-  }
+  if (plan.exchanges() && plan.exchange != ExchangeKind::kSharedMemory) add(0, 0, plan.exchange == ExchangeKind::kMessages ? WantedExchange::kSharedMemory : WantedExchange::kMessages, two_phase);
+  add(0, 0, kAny, WantedStrategy::kList);
+  add(0, 0, kAny, WantedStrategy::kIndividual);
   add(1, 0, kAny, two_phase);
   return ways;
 }
@@ -68,9 +65,11 @@ void keep_fixed(Way& way, const Way& now, const FixedHints& fixed) {
   if (fixed.strategy) way.strategy = now.strategy;
 }
 
+// Plans that are compared. No more windows are in flight than there are.
 Plan plan_of(const PlanQuestion& question, const Hints& hints) {
   Plan plan = make_plan(question.pattern, hints, question.topology, question.layout);
   plan.reasons.clear();
+  plan.depth = std::min(plan.depth, std::max<i64>(1, plan.rounds));
   return plan;
 }
 
@@ -123,13 +122,15 @@ std::vector<Way> ways_of(const PlanQuestion& question, const FixedHints& fixed) 
     Plan plan = plan_of(question, changed);
     if (std::find(plans.begin(), plans.end(), plan) != plans.end()) continue;
     const planning::Planner p(question.pattern, changed, question.topology, question.layout);
-    way.expected = static_cast<i64>(std::min(1e6, cost_by_model(p, plan) / own * 100));
-    if (way.expected >= kHopelessByModel) continue;
+    const double seconds = cost_by_model(p, plan);
+    way.expected = static_cast<i64>(std::min(1e6, seconds / own * 100));
+    if (!plan.exchanges()) way.expected_ns = static_cast<i64>(std::clamp(seconds, 1e-9, 1e3) * 1e9);
+    if (way.expected_ns == 0 && way.expected >= kHopelessByModel) continue;
     plans.push_back(std::move(plan));
     ways.push_back(way);
   }
   std::stable_sort(ways.begin() + 1, ways.end(), [](const Way& a, const Way& b) { return a.expected < b.expected; });
-  if (ways.size() > Trials::kMostWays) ways.resize(Trials::kMostWays);
+  while (ways.size() > Trials::kMostWays) ways.erase(std::find_if(ways.rbegin(), ways.rend(), [](const Way& way) { return way.expected_ns == 0; }).base() - 1);
   return ways;
 }
 

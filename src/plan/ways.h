@@ -13,6 +13,7 @@ namespace mercutio {
 struct FixedHints {
   bool aggregators = false, depth = false, exchange = false, strategy = false;
   bool operator==(const FixedHints&) const = default;
+  bool any() const { return aggregators || depth || exchange || strategy; }
   bool all() const { return aggregators && depth && exchange && strategy; }
 };
 // Of the hint with this name or alias.
@@ -23,6 +24,7 @@ struct Way {
   WantedExchange exchange = WantedExchange::kAuto;
   WantedStrategy strategy = WantedStrategy::kAuto;
   i64 expected = 100;   // cost by the model, in percent of the first way's
+  i64 expected_ns = 0;      // or in time: without an exchange the runs tell it. 0: unknown
   bool operator==(const Way&) const = default;
   void apply(Hints& hints) const;
   InfoItems items() const;    // as hints; empty: Mercutio's own choice

@@ -1,9 +1,10 @@
 // One mutex guards everything. It is held while a thread waits for a request. A read that finds it taken, and no write kept, goes to
-// the storage. A write past the cache begins under the mutex and is counted until it ends; meanwhile nothing is read in advance, as that
-// could be from before the write. Whoever holds a lock through the cache moves data at once: locks are taken for others to see what was
-// done under them.
+// the storage. It waits for the mutex if its data was requested in advance. A write past the cache begins under the mutex and is counted until it ends; meanwhile nothing is read in
+// advance, as that could be from before the write. Whoever holds a lock through the cache moves data at once: locks are taken for others
+// to see what was done under them.
 #include "storage/cache.h"
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -100,6 +101,15 @@ class Cache final : public Forwarding {
   Status begin_uncached_write(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   std::optional<i64> serve(std::span<const IoPiece> pieces, i64 bytes) MERCUTIO_REQUIRES(mutex_);
   bool fetch_page(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
+  bool was_requested(std::span<const IoPiece> pieces) const {
+    const CacheRange range = range_of(pieces);
+    return requested_first_.load(std::memory_order_relaxed) <= range.first && range.last <= requested_last_.load(std::memory_order_relaxed);
+  }
+  void note_requests() MERCUTIO_REQUIRES(mutex_) {
+    const CacheRange range = reads_.requested();
+    requested_first_.store(range.first, std::memory_order_relaxed);
+    requested_last_.store(range.last, std::memory_order_relaxed);
+  }
   void forget_reads() MERCUTIO_REQUIRES(mutex_) {
     reads_.forget();
     pages_.forget();
@@ -115,6 +125,7 @@ class Cache final : public Forwarding {
   }
 
   std::mutex mutex_;
+  std::atomic<i64> requested_first_{0}, requested_last_{0};   // what was requested in advance lies in it, for threads without the mutex
   i64 locks_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   i64 uncached_writes_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // under way past the cache
   CachedFile file_;                                       // its sink is guarded by mutex_
@@ -156,9 +167,12 @@ Result<i64> Cache::read(std::span<const IoPiece> pieces) {
   const i64 bytes = bytes_of(pieces);
   if (file_.policy.read_bytes > 0) {
     std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock && was_requested(pieces)) lock.lock();
     if (lock) {
       MERCUTIO_HELD(mutex_);
-      if (const auto moved = serve(pieces, bytes)) return *moved;
+      const auto moved = serve(pieces, bytes);
+      if (file_.policy.pipelined) note_requests();
+      if (moved) return *moved;
     }
   }
   const bool keeps = !writes_.empty();

@@ -4,6 +4,16 @@
 
 namespace mercutio {
 
+void DroppedReads::take(std::deque<CacheRequest>& reads, i64 most) {
+  for (CacheRequest& read : reads)
+    if (read.transfer) reads_.push_back(std::move(read));
+  reads.clear();
+  std::erase_if(reads_, [](const CacheRequest& read) { return read.transfer->done(); });
+  i64 bytes = 0;
+  for (const CacheRequest& read : reads_) bytes += read.bytes;
+  for (; bytes > most; reads_.pop_front()) bytes -= reads_.front().bytes;
+}
+
 std::unique_ptr<Transfer> CachedFile::begin(Direction direction, CacheRequest& request, bool asynchronous) {
   stats.requests.fetch_add(1, std::memory_order_relaxed);
   request.start_ns = sink ? now_ns() : 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -66,6 +67,18 @@ struct CacheRequest {
   std::vector<IoPiece> pieces;
   std::unique_ptr<Transfer> transfer;    // null: has not begun, failed, or is a read that is done
   i64 start_ns = 0;
+  i64 used = 0;                          // bytes of a read that reached a caller
+};
+
+// Reads in advance that were dropped while they were under way: until they end, their memory is in use.
+class DroppedReads {
+ public:
+  // Takes those of `reads` that are under way. Waits for the oldest ones if all of them together have more than `most` bytes.
+  void take(std::deque<CacheRequest>& reads, i64 most);
+  void discard() { reads_.clear(); }
+
+ private:
+  std::deque<CacheRequest> reads_;
 };
 
 // Used by one thread at a time.

@@ -303,9 +303,9 @@ void shared_locks(ContractRun& run) {
 void exclusions_hold(ContractRun& run) {
   const auto storage = run.open();
   if (!storage) return;
-  auto excluded = storage->exclude_other_writers();
+  auto excluded = storage->exclude_other_writers(/*promised=*/false);
   if (!excluded || !run.keeps_bytes()) return run.skip("never granted, or for nothing");
-  run.expect(storage->exclude_other_writers() != nullptr, "it is granted to another thread of the same rank");
+  run.expect(storage->exclude_other_writers(/*promised=*/false) != nullptr, "it is granted to another thread of the same rank");
   std::atomic<bool> written{false};
   std::unique_ptr<Storage> other;
   auto late = start_thread([&] {
@@ -318,9 +318,9 @@ void exclusions_hold(ContractRun& run) {
   excluded.reset();
   late->join();
   if (!run.expect(written, "it is written then")) return;
-  run.expect(!storage->exclude_other_writers() && !other->exclude_other_writers(), "none is granted where two have written");
+  run.expect(!storage->exclude_other_writers(/*promised=*/false) && !other->exclude_other_writers(/*promised=*/false), "none is granted where two have written");
   run.expect(other->close(), "close");
-  run.expect(storage->exclude_other_writers() != nullptr, "it is granted again when the other has closed");
+  run.expect(storage->exclude_other_writers(/*promised=*/false) != nullptr, "it is granted again when the other has closed");
 }
 
 // The ranks of one collective open don't keep each other out.
@@ -329,11 +329,11 @@ void exclusions_of_a_group(ContractRun& run) {
   if (const auto any = run.open(); !any || any->traits().coherence == Coherence::kAfterPublish) return run.skip("never granted");
   const auto first = run.open(true, group), second = run.open(false, WriterGroup{group.first_mark, 1, 2}), other = run.open(false);
   if (!first || !second || !other || !run.expect(write_byte(*first), "write")) return;
-  run.expect((other->exclude_other_writers() == nullptr) == run.keeps_bytes(), "another open is kept out");
+  run.expect((other->exclude_other_writers(/*promised=*/false) == nullptr) == run.keeps_bytes(), "another open is kept out");
   if (!run.expect(other->close(), "close")) return;
-  const auto excluded = first->exclude_other_writers();
+  const auto excluded = first->exclude_other_writers(/*promised=*/false);
   if (!excluded) return run.skip("never granted");
-  run.expect(second->exclude_other_writers() != nullptr, "the other rank of the group is let in");
+  run.expect(second->exclude_other_writers(/*promised=*/false) != nullptr, "the other rank of the group is let in");
 }
 
 }  // namespace

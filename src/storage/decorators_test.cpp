@@ -119,6 +119,19 @@ TEST_F(Decorators, DeferredOpensWhenItIsNeeded) {
   EXPECT_TRUE(unused->close());
 }
 
+// The traits say "remote" so that all ranks plan alike. Whether other opens write is known all the same.
+TEST_F(Decorators, DeferredKnowsWhoWritesALocalFile) {
+  auto inner = open();
+  DeferredFacts facts;
+  facts.traits = inner->traits();
+  auto storage = make_deferred(std::move(inner), nullptr, facts);
+  EXPECT_TRUE(storage->traits().metadata_is_remote);
+  EXPECT_TRUE(storage->exclude_other_writers(/*promised=*/true));
+  auto other = open();
+  ASSERT_TRUE(other->write(one(piece(0, 10))).ok());
+  EXPECT_FALSE(storage->exclude_other_writers(/*promised=*/true)) << "a merge would take back what it has written";
+}
+
 TEST_F(Decorators, ThrottledTakesItsTime) {
   auto storage = make_throttled(open(), ThrottleSpeed{1024 * KiB, 10'000'000});
   const i64 start = now_ns();

@@ -75,9 +75,9 @@ class Deferred final : public Storage {
   void give_back_locks(bool of_all) override {
     if (open_) open_.load()->give_back_locks(of_all);
   }
-  std::unique_ptr<HeldLock> exclude_other_writers() override {
+  std::unique_ptr<HeldLock> exclude_other_writers(bool promised) override {
     auto storage = opened();
-    return storage ? (*storage)->exclude_other_writers() : nullptr;
+    return storage ? (*storage)->exclude_other_writers(promised) : nullptr;
   }
 
   const Traits& traits() const override { return facts_.traits; }

@@ -44,7 +44,7 @@ class Dry final : public Storage {
   Status publish(bool /*keep*/, bool last) override { return inner_->publish(/*keep=*/false, last); }
   Status close() override { return inner_->close(); }
   Result<std::unique_ptr<HeldLock>> lock(i64, i64, bool) override { return std::unique_ptr<HeldLock>(std::make_unique<NoLock>()); }
-  std::unique_ptr<HeldLock> exclude_other_writers() override { return std::make_unique<NoLock>(); }
+  std::unique_ptr<HeldLock> exclude_other_writers(bool /*promised*/) override { return std::make_unique<NoLock>(); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
 

@@ -75,7 +75,7 @@ class Faulty final : public Storage {
   }
   void will_write(std::span<const IoPiece> ranges) override { inner_->will_write(ranges); }
   void give_back_locks(bool of_all) override { inner_->give_back_locks(of_all); }
-  std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_->exclude_other_writers(); }
+  std::unique_ptr<HeldLock> exclude_other_writers(bool promised) override { return inner_->exclude_other_writers(promised); }
   const Traits& traits() const override { return inner_->traits(); }
   Layout layout() override { return inner_->layout(); }
 

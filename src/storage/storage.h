@@ -63,6 +63,8 @@ struct Traits {
   i64 block_bytes = 4096;               // preferred alignment
   i64 file_number = 0;                  // identifies the file, the same on every node; 0: the file system has no such number
   std::string transfers = {};           // how `start` moves data: "threads", "io_uring"; empty: synchronously
+
+  bool is_in_memory() const { return file_system == "tmpfs" || file_system == "ramfs" || file_system == "memory"; }   // an access only copies
 };
 
 // A held byte-range lock. Destruction releases it and ignores errors.
@@ -169,8 +171,11 @@ class Storage {
   virtual void give_back_locks(bool /*of_all*/) {}
 
   // While the result is held, only the ranks of this open (OpenOptions::group) write to the file; others wait, at the latest in their first
-  // write. Null if another open has written to it or if that is unknown. Never waits.
-  virtual std::unique_ptr<HeldLock> exclude_other_writers() { return nullptr; }
+  // write. Null if another open has written to it. Never waits. Where other opens can't be seen, as this would take a message to a server:
+  // null as well, unless a hint promises that nobody else writes (`promised`).
+  virtual std::unique_ptr<HeldLock> exclude_other_writers(bool promised) {
+    return promised && traits().metadata_is_remote ? std::make_unique<NoLock>() : nullptr;
+  }
 
   virtual const Traits& traits() const = 0;
   virtual Layout layout() = 0;

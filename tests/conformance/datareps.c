@@ -151,7 +151,10 @@ static void external32_named(void) {
     MPI_Type_size(type, &bytes);
     if (has_other_form(type)) continue;
     const int number = bytes / (strstr(names[i].name, "COMPLEX") ? 2 : 1) / (strstr(names[i].name, "_2") ? 2 : 1);
-    for (int b = 0; b < bytes; b++) memory[b] = (Byte)(b + 1), want[b] = (Byte)(b / number * number + number - b % number);
+    for (int b = 0; b < bytes; b++) {
+      memory[b] = (Byte)(b + 1);
+      want[b] = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? memory[b] : (Byte)(b / number * number + number - b % number);
+    }
     CHECK_OK(MPI_File_get_type_extent(fh, type, &in_file));
     if (!CHECK_OK(MPI_File_write_at(fh, 0, memory, 1, type, MPI_STATUS_IGNORE)) | !CHECK_INT(in_file, bytes) |
         !CHECK_BYTES(name, 64 * ck_rank, want, (size_t)bytes))

@@ -60,9 +60,13 @@ function(mercutio_run_programs test mpi ranks)
   if(MERCUTIO_SANITIZER_RUNTIME)
     set(runtime --runtime ${MERCUTIO_SANITIZER_RUNTIME})
   endif()
+  set(alarm)
+  if(CMAKE_CROSSCOMPILING)   # six times as long, as for whole tests
+    set(alarm --alarm 300)
+  endif()
   add_test(NAME ${test} COMMAND ${words_BEFORE} ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/tests/conformance/run.py --mpi ${mpi}
            --mpirun ${MPIRUN_${mpi}} --io ${CMAKE_BINARY_DIR}/lib/libmercutio.so --tools ${CMAKE_BINARY_DIR}/tests/tools
-           --ranks ${ranks} ${runtime} ${MERCUTIO_EMULATOR} ${words_ARGUMENTS} ${words_UNPARSED_ARGUMENTS})
+           --ranks ${ranks} ${runtime} ${MERCUTIO_EMULATOR} ${alarm} ${words_ARGUMENTS} ${words_UNPARSED_ARGUMENTS})
   set_tests_properties(${test} PROPERTIES LABELS "conformance;mpi" PROCESSORS 2)
   mercutio_time_limit(${test} 900)
 endfunction()

@@ -78,9 +78,7 @@ def command(args, io, ranks, program, directory, after):
     runtime = args.runtime if args.runtime and io != "host" else None
     above = [x for x in args.above.split(":") if x]
     preload = ([runtime] if runtime else []) + above + ([io] if io != "host" else [])   # the runtime has to be first
-    for tool in cluster.PRELOADS[args.mpi] if args.nodes else ["libmpich_yield.so"] if args.mpi == "mpich" else []:
-        path = os.path.join(args.tools, tool)
-        preload += [path] if args.tools and os.path.exists(path) else []
+    preload += cluster.preloads(args.mpi, args.tools, on_nodes=bool(args.nodes))
     if os.path.basename(program).startswith("m1_") and args.tools:
         preload.append(os.path.join(args.tools, "libcount_fsync.so"))
     preload += [x for x in args.preload.split(":") if x]
@@ -264,7 +262,7 @@ def run_all(args):
     host_failures = load_expectations(args.expectations)
     expectations = host_failures if args.io == "host" else []
     table, bad, counts = [], 0, {"ok": 0, "known": 0, "bad": 0, "identical": 0, "but for holes": 0}
-    base = tempfile.mkdtemp(prefix="mercutio-conformance-")
+    base = tempfile.mkdtemp(prefix="mercutio-conformance-", dir=os.environ.get("MERCUTIO_TEST_STORE_PLACE"))   # tests/drivers/with_storage.py
     for program in args.programs:
         name = os.path.basename(program)
         for ranks in [int(r) for r in args.ranks.split(",")]:

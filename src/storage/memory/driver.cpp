@@ -142,7 +142,7 @@ class MemoryStorage final : public Storage {
     if (!ticket) return std::unique_ptr<HeldLock>();
     return std::unique_ptr<HeldLock>(std::make_unique<MemoryLock>(file_, file_->locks, *ticket));
   }
-  std::unique_ptr<HeldLock> exclude_other_writers() override {
+  std::unique_ptr<HeldLock> exclude_other_writers(bool /*promised*/) override {
     auto held = std::make_unique<HeldLocks>();
     for (const MarkRange& others : marks_of_others(group_)) {
       const auto ticket = file_->marks.try_acquire(others.begin, others.end, /*exclusive=*/false);

@@ -64,7 +64,7 @@ class NullStorage final : public Storage {
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     return std::unique_ptr<HeldLock>(std::make_unique<NullLock>(file_, begin, end, exclusive));
   }
-  std::unique_ptr<HeldLock> exclude_other_writers() override { return std::make_unique<NoLock>(); }
+  std::unique_ptr<HeldLock> exclude_other_writers(bool /*promised*/) override { return std::make_unique<NoLock>(); }
   const Traits& traits() const override { return traits_; }
   Layout layout() override { return {}; }
 

@@ -275,7 +275,8 @@ class PosixStorage final : public Storage {
   }
   void will_write(std::span<const IoPiece> ranges) override { client_locks_.will_write(fd_->get(), ranges); }
   void give_back_locks(bool of_all) override { client_locks_.give_back(fd_->get(), of_all, lock_group()); }
-  std::unique_ptr<HeldLock> exclude_other_writers() override {
+  std::unique_ptr<HeldLock> exclude_other_writers(bool promised) override {
+    if (traits_.metadata_is_remote) return Storage::exclude_other_writers(promised);
     return options_.read && marks_->exclude() ? std::make_unique<Exclusion>(marks_) : nullptr;
   }
 
@@ -316,9 +317,9 @@ class PosixStorage final : public Storage {
     int failed = set_lock(fd_->get(), F_OFD_SETLK, type, begin, end);
     const bool taken = failed == EAGAIN || failed == EACCES;
     const struct flock holder = taken ? holder_of(fd_->get(), type, begin, end) : kNobody;
-    if (!exclusive && covers(holder, begin, end))
+    if (!exclusive && !traits_.metadata_is_remote && covers(holder, begin, end))
       failed = 0;   // nobody else has an exclusive one there, until the program gives its own back
-    else if (holder.l_type != F_UNLCK && holder.l_pid == ::getpid())
+    else if (holder.l_type != F_UNLCK && holder.l_pid == ::getpid() && locked_by_process(fd_->get(), type, begin, end))
       failed = EDEADLK;
     else if (taken && waits && exclusive && locks_->ranges.granted() == 1) {   // nothing but this
       locks_->ranges.release(*ticket);

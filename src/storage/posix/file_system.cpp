@@ -181,9 +181,9 @@ bool locks_work(int fd) {
   return ::fcntl(fd, F_OFD_GETLK, &query) == 0 || !lock_refused(errno);
 }
 
-// Puts the same file, opened with O_DIRECT, in place of a descriptor.
+// Puts the same file, opened with O_DIRECT, in place of a descriptor. The name in /proc is a link.
 bool open_direct(int fd, int flags) {
-  const int again = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), (flags & ~(O_CREAT | O_EXCL | O_TRUNC)) | O_DIRECT | O_CLOEXEC);
+  const int again = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_DIRECT | O_CLOEXEC);
   if (again < 0) return false;
   const bool replaced = ::dup3(again, fd, O_CLOEXEC) >= 0;
   ::close(again);
@@ -236,8 +236,8 @@ void make_coherent(int fd, CoherenceWay wish, Traits& traits) {
   CoherenceWay way = traits.coherence == kImmediate ? kNone : wish == CoherenceWay::kAuto ? traits.way : wish;
   if (way == kDirect) {
     const int flags = ::fcntl(fd, F_GETFL);
-    const bool opened = flags >= 0 && is_told_at_open(traits.file_system) && open_direct(fd, flags);
-    if (!opened && (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_DIRECT) != 0)) way = CoherenceWay::kLocks;
+    const bool taken = flags >= 0 && (is_told_at_open(traits.file_system) ? open_direct(fd, flags) : ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0);
+    if (!taken) way = CoherenceWay::kLocks;
   }
   if (way == CoherenceWay::kLocks && !(traits.can_lock && (traits.locks_between_nodes || wish == CoherenceWay::kLocks))) way = kNone;
   traits.way = way;

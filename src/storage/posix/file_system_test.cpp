@@ -1,14 +1,23 @@
 // File systems that can't be mounted in a test: fstatfs(2) of this program gives their magic number.
 #include "storage/posix/file_system.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <string>
+
+#include "storage/posix/transfer.h"
+
 namespace {
 thread_local unsigned long told_magic = 0;   // 0: the kernel's answer
+thread_local int stale_reads = 0;            // number of reads to come that take the file for empty, as Linux 6.1 does on CephFS
 }
 
 extern "C" int fstatfs(int fd, struct statfs* to) noexcept {
@@ -18,8 +27,55 @@ extern "C" int fstatfs(int fd, struct statfs* to) noexcept {
 }
 extern "C" int fstatfs64(int fd, struct statfs64* to) noexcept { return fstatfs(fd, reinterpret_cast<struct statfs*>(to)); }
 
+extern "C" ssize_t pread(int fd, void* data, size_t bytes, off_t offset) {
+  static const auto next = reinterpret_cast<decltype(&pread)>(::dlsym(RTLD_NEXT, "pread"));
+  if (stale_reads == 0) return next(fd, data, bytes, offset);
+  --stale_reads;
+  if (offset > 4095) return -offset;   // what libc takes for no error
+  errno = static_cast<int>(offset);    // which the kernel returned with its sign changed
+  return offset == 0 ? 0 : -1;
+}
+
 namespace mercutio::posix {
 namespace {
+
+// An offset of 4 is EINTR, one of 64 an error, and one of 0 the end of the file.
+TEST(FileSystem, CephIsReadAgainWhereItsSizeWasAnOldOne) {
+  const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (fd < 0) GTEST_SKIP() << "no file without a name here";
+  const std::string text(100, 'x');
+  ASSERT_EQ(::pwrite(fd, text.data(), text.size(), 0), 100);
+  std::array<std::byte, 200> got{};
+  const auto read = [&](i64 offset, i64 bytes) {
+    const IoPiece piece{offset, got.data(), bytes};
+    return transfer(fd, Direction::kRead, {&piece, 1});
+  };
+  told_magic = 0x00C36400;
+  for (const i64 offset : {0, 4, 64}) {
+    for (const i64 bytes : {i64{100} - offset, i64{150}}) {
+      stale_reads = 3;
+      EXPECT_EQ(read(offset, bytes).value(), 100 - offset);
+      EXPECT_EQ(stale_reads, 0);
+    }
+  }
+  EXPECT_EQ(read(100, 10).value(), 0);
+  stale_reads = 1;
+  EXPECT_EQ(read(120, 10).error().sys_errno, 120) << "no byte is there";
+  stale_reads = 1000;
+  EXPECT_EQ(read(64, 10).error().sys_errno, 64) << "not without an end";
+  stale_reads = 1000;
+  EXPECT_EQ(read(EFAULT, 10).error().sys_errno, EFAULT);
+  ASSERT_EQ(::pwrite(fd, text.data(), text.size(), 100'000), 100);
+  stale_reads = 3;
+  EXPECT_EQ(read(100'000, 100).value(), 100);
+  stale_reads = 1000;
+  EXPECT_EQ(read(100'000, 100).error().sys_errno, EIO) << "not what errno was before";
+  told_magic = 0;
+  stale_reads = 1;
+  EXPECT_EQ(read(64, 10).error().sys_errno, 64) << "of another file system";
+  stale_reads = 0;
+  ::close(fd);
+}
 
 // Its client keeps pages. Where fcntl grants locks (mount option local_lock) they are those of one node.
 TEST(FileSystem, Pvfs2IsReadDirectlyAndHasNoLocksBetweenNodes) {
@@ -39,6 +95,41 @@ TEST(FileSystem, Pvfs2IsReadDirectlyAndHasNoLocksBetweenNodes) {
   EXPECT_EQ(by_locks.coherence, Coherence::kAfterOpen) << "to write on several nodes is an error";
   make_coherent(fd, CoherenceWay::kAuto, traits);
   EXPECT_TRUE(traits.coherence == Coherence::kImmediate || traits.way == CoherenceWay::kNone);
+  ::close(fd);
+}
+
+// The process of a ceph-fuse mount learns of O_DIRECT when a file is opened, and of nothing that is set later.
+TEST(FileSystem, CephFuseIsOpenedAnewOrLocked) {
+  const std::string path = ::testing::TempDir() + "ceph_fuse_" + std::to_string(::getpid());
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  ::unlink(path.c_str());
+  ASSERT_EQ(::lseek(fd, 7, SEEK_SET), 7);   // tells an open from another
+  const auto made_coherent = [&] {
+    Traits traits;
+    traits.file_system = "fuse.ceph-fuse";
+    traits.coherence = Coherence::kAfterOpen;
+    traits.way = CoherenceWay::kDirect;
+    traits.can_lock = traits.locks_between_nodes = true;
+    make_coherent(fd, CoherenceWay::kAuto, traits);
+    return traits;
+  };
+  rlimit before{}, none{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  none.rlim_max = before.rlim_max;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Traits locked = made_coherent();
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(locked.way, CoherenceWay::kLocks) << "it can't be opened anew";
+  EXPECT_EQ(::fcntl(fd, F_GETFL) & O_DIRECT, 0);
+  EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), 7);
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0) {
+    ASSERT_EQ(::fcntl(fd, F_SETFL, flags), 0);
+    EXPECT_EQ(made_coherent().way, CoherenceWay::kDirect);
+    EXPECT_NE(::fcntl(fd, F_GETFL) & O_DIRECT, 0);
+    EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), 0) << "it was not opened anew";
+  }
   ::close(fd);
 }
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,14 @@
 #include "storage/posix/allocate.h"
 #include "storage/posix/file_system.h"
 #include "storage/posix/transfer.h"
+
+// As the C library's, but for the next calls that are to write nothing.
+static std::atomic<int> calls_that_write_nothing{0};
+
+extern "C" ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
+  if (calls_that_write_nothing > 0 && calls_that_write_nothing-- > 0) return 0;
+  return ::syscall(SYS_pwrite64, fd, data, bytes, offset);
+}
 
 namespace mercutio::posix {
 namespace {
@@ -75,6 +84,23 @@ TEST_F(Posix, AWriteThatStopsMidwayTellsWhere) {
   });
   EXPECT_EQ(code, 0);
   EXPECT_EQ(size(), 10000);
+}
+
+// As Linux's client of pNFS does where it has to ask for a layout again.
+TEST_F(Posix, WritesThatWriteNothingAreTriedAgain) {
+  auto storage = open();
+  calls_that_write_nothing = 3;
+  EXPECT_EQ(storage->write(one(piece(0, 1000))).value(), 1000);
+  EXPECT_EQ(calls_that_write_nothing, 0);
+  calls_that_write_nothing = 3;
+  EXPECT_EQ(storage->start(Direction::kWrite, {piece(1000, 500)})->wait().value(), 500);
+  EXPECT_EQ(size(), 1500);
+  calls_that_write_nothing = 1000;
+  const auto written = storage->write(one(piece(2000, 100)));
+  calls_that_write_nothing = 0;
+  ASSERT_FALSE(written.ok());
+  EXPECT_EQ(written.error().sys_errno, EIO);
+  EXPECT_EQ(written.error().offset, 2000);
 }
 
 TEST_F(Posix, AFullDevice) {
@@ -242,14 +268,14 @@ TEST_F(Posix, ExclusionsDontStarveAWriter) {
     options.group.rank = rank;
     writers[rank] = std::move(*driver_->open(path_, options));
   }
-  ASSERT_TRUE(writers[0]->exclude_other_writers() != nullptr);
-  EXPECT_TRUE(gets_its_turn([&](int who) { return writers[who]->exclude_other_writers(); }, [&] { EXPECT_EQ(open()->write(one(piece(0, 1))).value(), 1); }));
+  ASSERT_TRUE(writers[0]->exclude_other_writers(/*promised=*/false) != nullptr);
+  EXPECT_TRUE(gets_its_turn([&](int who) { return writers[who]->exclude_other_writers(/*promised=*/false); }, [&] { EXPECT_EQ(open()->write(one(piece(0, 1))).value(), 1); }));
 }
 
 // A write under a lock of its range, as beside an open that merges there.
 TEST_F(Posix, AWriterThatWaitsForAMergeHoldsNoRangeOfIt) {
   auto merger = open(), writer = open();
-  auto excluded = merger->exclude_other_writers();
+  auto excluded = merger->exclude_other_writers(/*promised=*/false);
   ASSERT_TRUE(excluded != nullptr);
   std::thread late([&] {
     const auto held = writer->lock(0, 100, /*exclusive=*/false);
@@ -281,16 +307,16 @@ TEST_F(Posix, WritersDontWaitForALockOfTheWholeFile) {
     EXPECT_EQ(first->write(one(piece(0, 100))).value(), 100);
     EXPECT_EQ(second->start(Direction::kWrite, {piece(100, 100)})->wait().value(), 100);
     EXPECT_TRUE(first->set_size(300) && second->preallocate(400));
-    EXPECT_FALSE(first->exclude_other_writers() || second->exclude_other_writers());
+    EXPECT_FALSE(first->exclude_other_writers(/*promised=*/false) || second->exclude_other_writers(/*promised=*/false));
     if (command == F_SETLK) {
       EXPECT_TRUE(first->lock(0, 200, /*exclusive=*/false).ok()) << "what a plain write holds against merges";
       EXPECT_EQ(first->lock(0, 200, /*exclusive=*/true).error().sys_errno, EDEADLK);
     }
     whole.l_type = F_UNLCK;
     ASSERT_EQ(::fcntl(fd, command, &whole), 0);
-    EXPECT_TRUE(first->exclude_other_writers()) << "nobody else has written since";
+    EXPECT_TRUE(first->exclude_other_writers(/*promised=*/false)) << "nobody else has written since";
     EXPECT_EQ(second->write(one(piece(100, 100))).value(), 100);
-    EXPECT_FALSE(first->exclude_other_writers()) << "the next write shows that somebody writes";
+    EXPECT_FALSE(first->exclude_other_writers(/*promised=*/false)) << "the next write shows that somebody writes";
     ::alarm(0);
     EXPECT_TRUE(first->close() && second->close());
   }

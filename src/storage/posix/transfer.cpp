@@ -3,18 +3,37 @@
 // is allocated and no byte is copied.
 #include "storage/posix/transfer.h"
 
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <utility>
 
 #include "storage/posix/gather.h"
 
 namespace mercutio::posix {
 namespace {
 
-ssize_t call_once(int fd, Direction direction, const Run& run) {
+// The number of writes in a row that write nothing after which the access fails. Linux's client of pNFS lets a direct write return 0 where it has to
+// ask for its layout again: the next call writes (seen in 6.1).
+constexpr int kEmptyWrites = 16;
+
+// The same for reads that missed bytes: after each of them another node may have written.
+constexpr int kMissedReads = 16;
+constexpr decltype(std::declval<struct statfs>().f_type) kCeph = 0x00C36400;
+
+// Of a system call: -1 and errno where it failed. What the kernel's client of CephFS returns may be no number of an error (read_missed_bytes),
+// and then libc takes it for none.
+i64 checked(i64 moved) {
+  if (moved >= -1) return moved;
+  errno = EIO;
+  return -1;
+}
+
+i64 call_once(int fd, Direction direction, const Run& run) {
   const iovec* buffers = run.buffers.data() + run.first;
   const size_t count = run.count - run.first;
   const bool reading = direction == Direction::kRead;
@@ -34,19 +53,36 @@ Error failed_call(Direction direction, i64 offset, i64 bytes) {
 
 }  // namespace
 
+bool read_missed_bytes(int fd, i64 offset, int error) {
+  if (error == EFAULT && offset != EFAULT) return false;   // memory of a device, perhaps
+  const int before = errno;
+  struct statfs system {};
+  struct stat file {};
+  const bool missed = ::fstat(fd, &file) == 0 && file.st_size > offset && ::fstatfs(fd, &system) == 0 && system.f_type == kCeph;
+  errno = before;
+  return missed;
+}
+
 Result<i64> move_run(int fd, Direction direction, Run& run) {
   const bool reading = direction == Direction::kRead;
   i64 total = 0;
+  int empty = 0, missed = 0;
   while (run.bytes > 0) {
-    const ssize_t moved = call_once(fd, direction, run);
+    const i64 moved = checked(call_once(fd, direction, run));
+    if (reading && moved <= 0 && missed < kMissedReads && read_missed_bytes(fd, run.offset, moved < 0 ? errno : 0)) {
+      ++missed;
+      continue;
+    }
     if (moved < 0) {
       if (errno == EINTR) continue;
       return failed_call(direction, run.offset, run.bytes).behind(total);
     }
     if (moved == 0) {
       if (reading) break;
+      if (++empty < kEmptyWrites) continue;
       return error_from_errno("pwrite wrote nothing", EIO, run.offset, run.bytes).behind(total);
     }
+    empty = missed = 0;
     total += moved;
     run.advance(moved);
   }
@@ -75,16 +111,26 @@ static Result<i64> move_all(int fd, Direction direction, std::span<const IoPiece
   return total;
 }
 
+// Whether one call may move the piece, which is then known to be what check_pieces() allows.
+static bool fits_a_call(const IoPiece& piece) {
+  return piece.bytes > 0 && piece.bytes <= kMaxCallBytes && piece.offset >= 0 && piece.offset <= std::numeric_limits<i64>::max() - kMaxCallBytes;
+}
+
 // Nearly always one call moves one piece, and there is nothing to gather. What it leaves is moved by move_all().
 Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> pieces) {
-  MERCUTIO_TRY(check_pieces(pieces));
-  if (pieces.size() != 1 || pieces[0].bytes == 0 || pieces[0].bytes > kMaxCallBytes) return move_all(fd, direction, pieces);
+  if (pieces.size() != 1 || !fits_a_call(pieces[0])) {
+    MERCUTIO_TRY(check_pieces(pieces));
+    return move_all(fd, direction, pieces);
+  }
   IoPiece rest = pieces[0];
   const bool reading = direction == Direction::kRead;
   const auto size = static_cast<size_t>(rest.bytes);
-  const i64 moved = reading ? ::pread(fd, rest.data, size, rest.offset) : ::pwrite(fd, rest.data, size, rest.offset);
-  if (moved == rest.bytes || (reading && moved == 0)) return moved;
-  if (moved < 0 && errno != EINTR) return failed_call(direction, rest.offset, rest.bytes);
+  const i64 moved = checked(reading ? ::pread(fd, rest.data, size, rest.offset) : ::pwrite(fd, rest.data, size, rest.offset));
+  if (moved == rest.bytes) return moved;
+  if (!reading || moved > 0 || !read_missed_bytes(fd, rest.offset, moved < 0 ? errno : 0)) {
+    if (reading && moved == 0) return moved;
+    if (moved < 0 && errno != EINTR) return failed_call(direction, rest.offset, rest.bytes);
+  }
   const i64 before = std::max<i64>(moved, 0);
   rest = {rest.offset + before, rest.data + before, rest.bytes - before};
   Result<i64> after = move_all(fd, direction, std::span(&rest, 1));

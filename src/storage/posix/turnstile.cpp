@@ -38,12 +38,21 @@ struct flock holder_of(int fd, short type, i64 begin, i64 end) {
 }
 
 bool is_beyond_data(const struct flock& holder) {
-  return holder.l_type != F_UNLCK && holder.l_pid == -1 && holder.l_start >= kLockersTurn;
+  return holder.l_type != F_UNLCK && holder.l_start >= kLockersTurn;
 }
 
 bool covers(const struct flock& holder, i64 begin, i64 end) {
   const bool whole = holder.l_start <= begin && (holder.l_len == 0 || holder.l_len >= end - holder.l_start);
   return holder.l_type == F_WRLCK && holder.l_pid != -1 && whole;
+}
+
+// A question of the older kind isn't told of the process's own locks. Between two questions a lock may be given back, so they are asked again.
+bool locked_by_process(int fd, short type, i64 begin, i64 end) {
+  for (int tries = 0; tries < 3; ++tries) {
+    struct flock query = range_of(type, begin, end);
+    if (::fcntl(fd, F_GETLK, &query) != 0 || query.l_type != F_UNLCK || holder_of(fd, type, begin, end).l_type == F_UNLCK) return false;
+  }
+  return true;
 }
 
 void give_up(int fd) {

@@ -17,10 +17,13 @@ int set_lock(int fd, int command, short type, i64 begin, i64 end);
 // A lock that keeps this one from being granted; of type F_UNLCK where none does.
 struct flock holder_of(int fd, short type, i64 begin, i64 end);
 // Whether it is one of the bytes beyond all data by which Mercutio's opens of a file know of each other (storage/writer_group.h), and no
-// lock of a program that reaches as far. Those of programs that use the older kind, such as lockf(3)'s, have a process.
+// lock of a program that reaches as far.
 bool is_beyond_data(const struct flock& holder);
-// Whether a program has locked all of these bytes for itself by a lock of the older kind. Then nobody else has one of them.
+// Whether a program has locked all of these bytes for itself by a lock of the older kind, such as lockf(3)'s, which has a process. Then nobody else
+// has one of them. Not to be asked where locks are a server's: Linux's client of NFS shows locks of descriptions that had to wait as those of a process.
 bool covers(const struct flock& holder, i64 begin, i64 end);
+// Whether this process itself has locked some of them by a lock of the older kind, wherever the file is.
+bool locked_by_process(int fd, short type, i64 begin, i64 end);
 // Puts a descriptor that can't be used for anything in the place of this one. The description it stood for ends, and its
 // locks with it, as soon as the calls that use it now have returned.
 void give_up(int fd);

@@ -28,6 +28,7 @@ namespace mercutio::posix {
 namespace {
 
 constexpr unsigned kSlots = 64;
+constexpr int kLargestErrno = 4095;   // by the kernel's rule; CephFS may return more (read_missed_bytes)
 
 // What became of one run, in the order of the pieces.
 struct Outcome {
@@ -208,22 +209,21 @@ class Ring {
     UringJob& job = *slot.job;
     Outcome& outcome = job.outcomes[slot.number];
     const bool reading = job.direction == Direction::kRead;
+    if (reading && moved <= 0 && read_missed_bytes(job.fd->get(), slot.run.offset, -moved)) return take_by_call(slot, outcome);
     if (moved == -EINTR || moved == -EAGAIN) return false;
-    if (moved == -EOPNOTSUPP || moved == -EINVAL) return take_by_call(slot, outcome);
+    if (moved == -EOPNOTSUPP || moved == -EINVAL || (moved == 0 && !reading)) return take_by_call(slot, outcome);
     const auto error = [&](const char* call, int number) {
       return attempt([&] { return Status(error_from_errno(call, number, slot.run.offset, slot.run.bytes)); }).error();
     };
     if (moved < 0)
-      outcome.error = error(reading ? "pread" : "pwrite", -moved);
-    else if (moved == 0 && !reading)
-      outcome.error = error("pwrite wrote nothing", EIO);
+      outcome.error = error(reading ? "pread" : "pwrite", -moved <= kLargestErrno ? -moved : EIO);
     if (moved <= 0) return true;
     outcome.moved += moved;
     slot.run.advance(moved);
     return slot.run.bytes == 0;
   }
 
-  // For files that the ring can't serve; one that can't be served at all gives the same error again.
+  // For files that the ring can't serve, and writes that wrote nothing; one that can't be served at all gives the same error again.
   bool take_by_call(Slot& slot, Outcome& outcome) {
     Result<i64> moved = attempt([&] { return move_run(slot.job->fd->get(), slot.job->direction, slot.run); });
     if (moved)

@@ -1,4 +1,4 @@
-#include "engine/layout_known.h"
+#include "plan/layout_known.h"
 
 #include <algorithm>
 #include <cstring>

@@ -22,9 +22,11 @@ class BlockingDetector {
     const bool count = closely || suspected_.load(std::memory_order_relaxed);
     return Probe{now_ns(), count ? switches() : -1};
   }
+  // The storage is memory: a transfer that takes long has waited for another rank or for a core. Before the first transfer.
+  void expect_copies() { only_copies_ = true; }
   // Returns whether the transfer blocked. Without a count of context switches it did not.
   bool after(const Probe& probe) {
-    if (!took_long(probe)) return false;
+    if (only_copies_ || !took_long(probe)) return false;
     suspected_.store(true, std::memory_order_relaxed);
     if (!switched(probe)) return false;
     blocks_.store(true, std::memory_order_relaxed);
@@ -35,7 +37,7 @@ class BlockingDetector {
   static constexpr i64 kTellingBytes = 256 * KiB;   // a read of this size that did not block was served from memory
   enum class Reads : i64 { kUnknown, kCopy, kBlock };   // in ascending priority
   void saw_read(i64 bytes, bool blocked) {
-    if (blocked) reads_.store(Reads::kBlock, std::memory_order_relaxed);
+    if (blocked && !only_copies_) reads_.store(Reads::kBlock, std::memory_order_relaxed);
     Reads unknown = Reads::kUnknown;
     if (bytes >= kTellingBytes) reads_.compare_exchange_strong(unknown, Reads::kCopy, std::memory_order_relaxed);
   }
@@ -52,6 +54,7 @@ class BlockingDetector {
     struct rusage usage {};
     return ::getrusage(RUSAGE_THREAD, &usage) == 0 ? i64{usage.ru_nvcsw} : 0;
   }
+  bool only_copies_ = false;
   std::atomic<bool> suspected_{false}, blocks_{false};
   std::atomic<Reads> reads_{Reads::kUnknown};
 };

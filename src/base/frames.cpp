@@ -1,4 +1,4 @@
-#include "engine/frames.h"
+#include "base/frames.h"
 
 #include <array>
 #include <new>

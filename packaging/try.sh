@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tries everything that packaging/wheel/build.sh and packaging/deb/build.sh have made of a tarball, and the recipes for it. Prints a line
-# for each; FOLDER/results.json has the same for scripts/results.py. Needs root.
+# Tries everything that packaging/wheel/build.sh and packaging/deb/build.sh have made of a tarball, the recipes for it, and its sources with
+# the least that they need. Prints a line for each; FOLDER/results.json has the same for scripts/results.py. Needs root.
 #
 #   packaging/try.sh TARBALL FOLDER
 set -euo pipefail
@@ -21,6 +21,7 @@ failed=0
   RESULTS=/mnt/results.jsonl "/mnt/$1/packaging/wheel/try.sh" "/mnt/$2" /tmp/try || { mkdir -p /mnt/try-bullseye; cp /tmp/try/try/*.log /mnt/try-bullseye/; exit 1; }
 ' try.sh "$name" "$wheel" || failed=1
 "$packaging/deb/try.sh" "$folder" || failed=1
+"$packaging/try_source.sh" "$tarball" "$folder" || failed=1
 "$packaging/try_recipes.sh" "$tarball" "$folder" || failed=1
 
 python3 -c 'import json, sys; print(json.dumps([json.loads(line) for line in sys.stdin], indent=1))' <"$RESULTS" >"$folder/results.json"

@@ -11,6 +11,7 @@
 #   scripts/setup.sh bars     what copies to other clusters are compared with: rsync, scp and sshfs
 #   scripts/setup.sh slurm    Slurm, whose daemons the tests start on emulated nodes (Debian starts none without a slurm.conf)
 #   scripts/setup.sh cross    compilers and Debian's MPICH for other processors, qemu-user to run them, GoogleTest's sources
+#   scripts/setup.sh musl     zig, a compiler with musl inside, from PyPI; GoogleTest's sources
 #   scripts/setup.sh languages R with Rmpi; what rsmpi is built with, if there is a cargo; rsmpi, compiled
 #   scripts/setup.sh packages what Debian's packages are built and checked with, debootstrap for new roots, Lmod for EasyBuild
 #   scripts/setup.sh apps     applications that do MPI-IO and that Debian ships: LAMMPS, PETSc, p4est, CP2K,
@@ -164,11 +165,17 @@ without_starting() {
   trap - EXIT
 }
 
-setup_build() {
+# What is installed is built with these.
+setup_product() {
   apt_packages required cmake ninja-build g++ make pkg-config python3 python3-venv ca-certificates
-  apt_packages required libgtest-dev liburing-dev libhwloc-dev libcli11-dev libtomlplusplus-dev
+  apt_packages required liburing-dev libhwloc-dev libcli11-dev libtomlplusplus-dev
   apt_packages required libssl-dev libxxhash-dev liblz4-dev   # for remote files only
   apt_packages required libcurl4-openssl-dev   # for files in S3 only
+}
+
+setup_build() {
+  setup_product
+  apt_packages required libgtest-dev
 }
 
 setup_docs() {
@@ -187,11 +194,14 @@ docs_modules() {
 }
 
 setup_demo() {
-  setup_build
+  apt_packages required python3 python3-venv ca-certificates
+  ocean_data &   # beside apt
+  local data=$!
+  setup_product
   if ! have mpicc && ! have mpicc.mpich && ! have mpicc.openmpi; then
     apt_packages required mpich libmpich-dev
   fi
-  ocean_data
+  wait "$data"
 }
 
 # What examples/ocean has from PyPI.
@@ -203,6 +213,7 @@ ocean_data() {
 
 setup_segmentation() {
   setup_demo
+  setup_build
   apt_packages required libfftw3-dev
   wheel --target scikit-image scikit-image==0.26.0
 }
@@ -304,6 +315,13 @@ setup_cross() {
   done
 }
 
+setup_musl() {
+  setup_product
+  apt_packages required googletest
+  python_venv
+  wheel --target ziglang ziglang==0.17.1
+}
+
 setup_languages() {
   setup_check
   apt_packages optional r-base-core r-cran-rmpi libclang1-19
@@ -338,11 +356,12 @@ case "$set_name" in
   bars) setup_bars ;;
   slurm) setup_slurm ;;
   cross) setup_cross ;;
+  musl) setup_musl ;;
   languages) setup_languages ;;
   packages) setup_packages ;;
   apps) setup_apps ;;
   *)
-    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, bars, slurm, cross, languages, packages or apps" >&2
+    say "unknown set '$set_name': demo, segmentation, check, fuzz, suites, storage, bars, slurm, cross, musl, languages, packages or apps" >&2
     exit 2
     ;;
 esac

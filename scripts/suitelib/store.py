@@ -25,7 +25,9 @@ class Store:
         self.preloads = [str(ROOT / "build/tests/tools/libin_store.so")]
         # Not the sources, wherever they are: some tests read files that come with them.
         folders = [str(work / name) for work in {WORK, WORK.resolve()} for name in ("mpich", "openmpi")] + [str(temporary)]
-        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": PLACE or ":".join(folders), "MERCUTIO_TEST_STORE_OPENS": str(self.opens), "TMPDIR": str(temporary)}
+        # Open MPI's own folder is not among the tests' temporary files: it maps files there, which storage without a page cache can't.
+        self.environment = {"MERCUTIO_TEST_STORE_FOLDERS": PLACE or ":".join(folders), "MERCUTIO_TEST_STORE_OPENS": str(self.opens), "TMPDIR": str(temporary),
+                            "OMPI_MCA_orte_tmpdir_base": str(own)}
 
     def __enter__(self):
         return self

@@ -125,7 +125,7 @@ TEST(Contract, FindsWhatAStorageDoesWrong) {
     std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override { return Storage::start(direction, std::move(pieces)); }
     Result<std::unique_ptr<HeldLock>> lock(i64, i64, bool) override { return std::unique_ptr<HeldLock>(std::make_unique<NoLock>()); }
     Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override { return lock(begin, end, exclusive); }
-    std::unique_ptr<HeldLock> exclude_other_writers() override { return std::make_unique<NoLock>(); }
+    std::unique_ptr<HeldLock> exclude_other_writers(bool /*promised*/) override { return std::make_unique<NoLock>(); }
   };
   for (const ContractCheck& check : contract_checks()) {
     if (check.name == std::string("locks_exclude")) continue;   // without locks it is a data race

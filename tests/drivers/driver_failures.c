@@ -175,6 +175,24 @@ static void what_is_left_out(void) {
   CHECK_CLASS(MPI_File_delete(name, MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
+// What ranks keep of their writes is in the file before it is preallocated: a driver may do that by setting the size that it has seen.
+static void kept_writes_come_first(void) {
+  const char *name = plain("f");
+  const int others = (ck_rank + 1) % ck_size;
+  char mine = (char)('a' + ck_rank), theirs = (char)('a' + others);
+  MPI_File fh;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mercutio_write_behind", "enable");
+  CHECK_OK(MPI_File_open(MPI_COMM_WORLD, name, kNew, info, &fh));
+  MPI_Info_free(&info);
+  CHECK_OK(MPI_File_write_at(fh, 100 + ck_rank, &mine, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_preallocate(fh, 50));
+  CHECK_BYTES(on_disk(name), 100 + others, &theirs, 1);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 static void it_is_named(void) {
   MPI_File fh = ck_open(plain("f"), kNew);
   MPI_Info info;
@@ -275,6 +293,7 @@ int main(int argc, char **argv) {
   RUN(published_atomically);
   RUN(atomic_mode_needs_locks);
   RUN(what_is_left_out);
+  RUN(kept_writes_come_first);
   RUN(it_is_named);
   RUN(deleting);
   return ck_finish();

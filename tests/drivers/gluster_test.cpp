@@ -115,6 +115,12 @@ TEST_F(Gluster, AVolumeThatIsNotThereIsNoMissingFile) {
   expect_asked("fini");
 }
 
+TEST_F(Gluster, AClientIsAskedAgainWhatItsVolumeIsMadeOf) {
+  open_and_close("h/late/a");
+  EXPECT_EQ(error_, 0) << driver->explain();
+  expect_asked("close /a");
+}
+
 // What their servers can't do isn't promised.
 TEST_F(Gluster, ShardsAreSeenLateAndDispersedFilesHaveNoLocks) {
   for (const std::string volume : {"plain", "sharded", "dispersed"}) {
@@ -194,6 +200,7 @@ TEST_F(Gluster, AnErrorWithoutErrnoIsNoOldOne) {
   EXPECT_EQ(with_old([&] { return driver->unlock(file, held); }), EIO);
   EXPECT_EQ(with_old([&] { return driver->remove("silent/v/a"); }), EIO);
   EXPECT_EQ(with_old([&] { return open("silent/v/a"), error_; }), EIO);
+  EXPECT_STREQ(driver->explain(), "libgfapi failed and gave no error number");
   EXPECT_EQ(with_old([&] { return open("silent/v/a", MERCUTIO_DRIVER_WRITE | MERCUTIO_DRIVER_CREATE), error_; }), EIO);
   EXPECT_EQ(with_old([&] { return open("silent/other/a"), error_; }), EIO);
   EXPECT_EQ(with_old([&] { return driver->close(file); }), EIO);

@@ -207,6 +207,18 @@ class Mount(Served):
             one.write(b"behind")
         self.assertEqual(self.content("x"), data_of(1000)[:100] + bytes(900) + b"behind")
 
+    def test_a_close_says_again_that_nothing_is_published(self):
+        self.put("x", b"old")
+        file = os.open(self.at / "x", os.O_WRONLY)
+        os.write(file, b"new")
+        self.store.set_faults("PUT run/x 1000 507")
+        self.fails(errno.EDQUOT, os.fsync, file)
+        self.assertRaises(OSError, os.close, file)
+        self.assertEqual(self.content("x"), b"old")
+        self.store.set_faults()
+        (self.at / "x").write_bytes(b"newer")
+        self.assertEqual(self.content("x"), b"newer")
+
     def test_what_objects_have_not(self):
         (self.at / "x").write_bytes(b"x")
         self.fails(errno.EOPNOTSUPP, os.chmod, self.at / "x", 0o644)

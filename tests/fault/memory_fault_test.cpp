@@ -118,7 +118,7 @@ struct Shape {
   i64 window;   // cb_buffer_size
 };
 
-constexpr i64 kRanks = 3, kBlock = 40, kBlocks = 60;
+constexpr i64 kRanks = 3, kBlock = 40, kBlocks = 60, kRunBytes = 100;
 
 struct Ran {
   std::vector<Result<i64>> results;
@@ -248,13 +248,13 @@ struct Rank {
   std::vector<std::byte> buffer = std::vector<std::byte>(5000);
   Context context() { return Context{progress.get(), nullptr, nullptr, nullptr, false, false}; }
 
-  AccessCall access(Direction direction) {
+  AccessCall access(Direction direction, i64 bytes = 5000) {
     AccessCall call;
     call.name = "test";
     call.direction = direction;
     call.positioning = Positioning::kExplicit;
     call.collective = true;
-    call.memory = Memory{buffer.data(), contiguous_bytes(), static_cast<i64>(buffer.size())};
+    call.memory = Memory{buffer.data(), contiguous_bytes(), bytes};
     call.memory_spec = byte_type();
     return call;
   }
@@ -274,9 +274,8 @@ Status open_it(Rank& rank, std::unique_ptr<Comm> comm, const std::string& name) 
 }
 
 Status set_view(Rank& rank) {
-  const i64 block = 100, ranks = rank.comm.size();
-  const TypeSpecRef filetype = make_resized(0, block * ranks, make_contiguous(block, byte_type()));
-  return rank.file->set_view(block * rank.comm.rank(), byte_type(), filetype, "native", {}, ok_status());
+  const TypeSpecRef filetype = make_resized(0, kRunBytes * rank.comm.size(), make_contiguous(kRunBytes, byte_type()));
+  return rank.file->set_view(kRunBytes * rank.comm.rank(), byte_type(), filetype, "native", {}, ok_status());
 }
 
 struct Call {
@@ -298,6 +297,12 @@ const Call kCalls[] = {
        return status_of(rank.file->end("test", Direction::kRead, Positioning::kExplicit, nullptr));
      }},
     {"read_at_all", [](Rank& rank) { return status_of(rank.file->access(rank.access(Direction::kRead))); }},
+    {"write_runs_at_all",   // the third as runs, as the write before was none
+     [](Rank& rank) -> Status {
+       for (int i = 0; i < 3; ++i) MERCUTIO_TRY(rank.file->access(rank.access(Direction::kWrite, kRunBytes)));
+       return ok_status();
+     }},
+    {"read_run_at_all", [](Rank& rank) { return status_of(rank.file->access(rank.access(Direction::kRead, kRunBytes))); }},
     {"set_size", [](Rank& rank) { return rank.file->set_size(100000); }},
     {"sync", [](Rank& rank) { return rank.file->sync(); }},
     {"set_info", [](Rank& rank) { return rank.file->set_info({{"cb_buffer_size", "4096"}, {"no_such_hint", "1"}}); }},

@@ -121,7 +121,8 @@ class RankRun {
   }
   void wait_for_all() {
     const Channel channel{&comm_, 20};
-    const Status met = run(barrier(channel), [this](i64 spins) { comm_.backoff(spins); });
+    i64 nothing = 0;
+    const Status met = run(all_reduce(channel, std::span(&nothing, 1), Reduce::kMax), [this](i64 spins) { comm_.backoff(spins); });
     if (!met) note("barrier: " + met.error().what);
   }
 

@@ -46,6 +46,13 @@ exec %(python)s %(here)s/agent.py serve %(state)s %(node)s %(pipe)d
 """
 
 
+def preloads(mpi, tools, on_nodes):
+    """The paths of the test preloads that an MPI needs here or on emulated nodes, as far as they are in the folder `tools` ("": none)."""
+    names = PRELOADS[mpi] if on_nodes else ["libmpich_yield.so"] if mpi == "mpich" else []
+    paths = [os.path.abspath(os.path.join(tools, name)) for name in names if tools]
+    return [path for path in paths if os.path.exists(path)]
+
+
 class CannotEmulate(Exception):
     """Nodes can't be made here; the text says why."""
 

@@ -5,12 +5,14 @@
     run.py ... --first 4217 --count 1                 # one seed
     run.py ... --io host                              # the oracle is tested: hosts have defects of their own
     run.py ... --until-wrong --count 5000             # for tests of the test: 0 if something is wrong
+    run.py ... --nodes 3                              # on three emulated nodes (tests/nodes/cluster.py), over TCP
 
 Seeds come in blocks of 100, which have the number of ranks and the environment in common. One job runs them, or two at a time,
-each with half of the ranks.
+each with half of the ranks. On nodes every second block has its ranks in turns, the others in a row.
 """
 import argparse
 import concurrent.futures
+import contextlib
 import os
 import re
 import shlex
@@ -26,6 +28,8 @@ import shrink
 
 BLOCK = 100
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "nodes"))
+import cluster  # noqa: E402
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=1:handle_abort=1",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
@@ -44,22 +48,26 @@ def parse_arguments():
     p.add_argument("--first", type=int, default=0, help="the first seed")
     p.add_argument("--count", type=int, default=1500)
     p.add_argument("--tools", default="", help="folder of the test preloads")
+    p.add_argument("--nodes", type=int, default=0, help="number of emulated nodes (default 0: none); all of them must see the folder of the files")
     p.add_argument("--runtime", help="a sanitizer's runtime library (libasan, libtsan), for a library that was built with it")
     p.add_argument("--seconds", type=int, default=20, help="a program that takes longer hangs")
     p.add_argument("--workers", type=int, default=2, help="jobs at a time")
     p.add_argument("--at-most", type=int, default=8, help="failing programs after which the run ends")
     p.add_argument("--shrink-seconds", type=int, default=120, help="for each of the first three; 0: they stay as they are")
     p.add_argument("--artifacts", default="programs-failed", help="folder for what fails: seed, text, C program")
-    p.add_argument("--dir", default="/dev/shm" if os.path.isdir("/dev/shm") else None, help="where the files are made")
+    p.add_argument("--dir", help="where the files are made (default /dev/shm; with --nodes, each of which has its own, the current one)")
     p.add_argument("--until-wrong", action="store_true", help="succeed at the first failure, fail without one")
     p.add_argument("--edits", default="", help="changes to the programs (edits.h)")
     return p.parse_args()
 
 
 class Runner:
-    def __init__(self, args):
-        self.args, self.emulator = args, shlex.split(args.emulator)
-        self.base = tempfile.mkdtemp(prefix="mercutio-programs-", dir=args.dir)
+    """`nodes`: a cluster.Cluster, or None: all ranks are started here."""
+
+    def __init__(self, args, nodes):
+        self.args, self.emulator, self.nodes = args, shlex.split(args.emulator), nodes
+        memory = "/dev/shm" if os.path.isdir("/dev/shm") and not nodes else None
+        self.base = tempfile.mkdtemp(prefix="mercutio-programs-", dir=os.path.abspath(args.dir) if args.dir else memory or os.getcwd())
         self.stopped = threading.Event()
         self.running, self.lock = set(), threading.Lock()
 
@@ -77,29 +85,36 @@ class Runner:
         ranks, jobs = map(int, lines[0].split())
         return ranks, jobs, dict(line.split("=", 1) for line in lines[1:] if line)
 
-    def command(self, ranks, environment, arguments):
+    def ranks_on(self, seed, ranks):
+        """The node of each rank."""
+        by_turns = seed // BLOCK % 2 == 1
+        return [rank % self.args.nodes if by_turns else rank * self.args.nodes // max(ranks, self.args.nodes) for rank in range(ranks)]
+
+    def command(self, seed, ranks, environment, arguments):
         args = self.args
         preload = [args.runtime] if args.runtime and args.io != "host" else []   # the runtime has to be first
         preload += [os.path.abspath(args.io)] if args.io != "host" else []
-        path = os.path.join(args.tools, "libmpich_yield.so")
-        preload += [os.path.abspath(path)] if args.mpi == "mpich" and args.tools and os.path.exists(path) else []
-        line = [args.mpirun or "mpirun." + args.mpi]
-        line += ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"] if args.mpi == "openmpi" else []
-        line += ["-n", str(ranks), "env"]
+        preload += cluster.preloads(args.mpi, args.tools, on_nodes=self.nodes is not None)
+        launcher = args.mpirun or "mpirun." + args.mpi
+        line = ["env"]
         if args.io != "host":
             line += ["%s=%s" % item for item in environment.items()]
         if args.runtime:
             line += ["%s=%s" % item for item in SANITIZER_OPTIONS.items()] + ["MERCUTIO_TEST_SANITIZED=1"]
         if preload:
             line += ["LD_PRELOAD=" + ":".join(preload)]
-        return line + [*self.emulator, os.path.abspath(args.program), *arguments]
+        line += [*self.emulator, os.path.abspath(args.program), *arguments]
+        if self.nodes:
+            return self.nodes.mpirun(args.mpi, self.ranks_on(seed, ranks), line, launcher)
+        options = ["--allow-run-as-root", "--oversubscribe", "--bind-to", "none"] if args.mpi == "openmpi" else []
+        return [launcher, *options, "-n", str(ranks), *line]
 
-    def commands(self, ranks, jobs, environment, arguments):
+    def commands(self, seed, ranks, jobs, environment, arguments):
         """One of each job. A rank alone is one job."""
         if min(ranks, jobs) == 1:
-            return [self.command(ranks, environment, arguments)]
+            return [self.command(seed, ranks, environment, arguments)]
         first = (ranks + 1) // 2
-        return [self.command(share, environment, arguments + ["--of-two-jobs", str(job), "--ranks", str(ranks)])
+        return [self.command(seed, share, environment, arguments + ["--of-two-jobs", str(job), "--ranks", str(ranks)])
                 for job, share in enumerate((first, ranks - first))]
 
     def launch(self, seed, count, edits="", repeat=1, ranks=None, seconds=None):
@@ -113,7 +128,7 @@ class Runner:
         arguments += ["--edits", edits] if edits else []
         env = dict(os.environ, XDG_CONFIG_HOME=folder, MERCUTIO_SITE_HINTS="/dev/null", OMPI_ALLOW_RUN_AS_ROOT="1",
                    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_btl_vader_single_copy_mechanism="none")
-        commands = self.commands(ranks, jobs, environment, arguments)
+        commands = self.commands(seed, ranks, jobs, environment, arguments)
         with open(os.path.join(folder, "out"), "a+", errors="replace") as out:
             processes = [subprocess.Popen(x, stdout=out, stderr=subprocess.STDOUT, env=env, start_new_session=True) for x in commands]
             with self.lock:
@@ -201,7 +216,16 @@ def main():
     args = parse_arguments()
     if args.io != "host" and not os.path.exists(args.io):
         sys.exit("no such library: " + args.io)
-    runner, begun = Runner(args), time.time()
+    try:
+        with cluster.Cluster(args.nodes) if args.nodes else contextlib.nullcontext() as nodes:
+            return run_programs(args, nodes)
+    except cluster.CannotEmulate as reason:
+        print("skipped: no emulated nodes here: %s" % reason)
+        return cluster.SKIPPED
+
+
+def run_programs(args, nodes):
+    runner, begun = Runner(args, nodes), time.time()
     try:
         wrong, done = run_all(runner, args)
         seconds = time.time() - begun

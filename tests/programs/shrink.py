@@ -89,7 +89,7 @@ def artifact(runner, seed, lines):
     words = words or []
     ranks, jobs, environment = runner.job(seed, args.artifacts)
     arguments = ["--first", str(seed), "--repeat", str(shrinker.repeat), "--dir", ".", "--edits", "'%s'" % " ".join(words)]
-    command = " & ".join(" ".join(x) for x in runner.commands(shrinker.ranks or ranks, jobs, environment, arguments))
+    command = " & ".join(" ".join(x) for x in runner.commands(seed, shrinker.ranks or ranks, jobs, environment, arguments))
     with open(base + ".txt", "w") as out:
         out.write("\n".join(lines) + "\n\n" + note + command + "\n\n" + shrinker.text(words))
     with open(base + ".c", "w") as out:

@@ -91,6 +91,20 @@ static void get_status(void) {
   free(buffer);
 }
 
+// The arguments of a query are the MPI's to check.
+static void get_status_without_flag(void) {
+  char byte = 'x';
+  MPI_File fh = ck_create("f");
+  MPI_Request request;
+  CHECK_OK(MPI_File_iwrite_at(fh, ck_rank, &byte, 1, MPI_BYTE, &request));
+  const MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+  for (int i = 0; i < 2; i++) CHECK_OK(MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_RETURN));
+  CHECK_CLASS(MPI_Request_get_status(request, NULL, MPI_STATUS_IGNORE), MPI_ERR_ARG);
+  for (int i = 0; i < 2; i++) CHECK_OK(MPI_Comm_set_errhandler(comms[i], MPI_ERRORS_ARE_FATAL));
+  CHECK_OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 enum { kAny, kAll, kSome, kLists };
 static const char *const lists[kLists] = {"any", "all", "some"};
@@ -135,6 +149,7 @@ int main(int argc, char **argv) {
     RUN_FOR(handled, names[way], way);
   }
   if (ck_is_mercutio()) RUN(get_status);
+  RUN(get_status_without_flag);
   if (ck_is_mercutio()) get_status_of_lists();
   return ck_finish();
 }

@@ -1,4 +1,4 @@
-// mercutio_adapt tries other ways for collective accesses that are repeated: with hints of all kinds beside it, other accesses in between and
+// mercutio_adapt, asked for or by default, tries other ways for collective accesses that are repeated: with hints of all kinds beside it, other accesses in between and
 // several files at a time, in threads of their own where the MPI allows it, all ranks take the same way, and the bytes are right in each.
 #include <pthread.h>
 
@@ -21,7 +21,7 @@ static void add_hints(MPI_Info info, unsigned *state) {
   static const char *const kHints[][2] = {{"cb_nodes", "1"}, {"cb_nodes", "3"}, {"mercutio_depth", "1"}, {"mercutio_exchange", "messages"},
                                           {"romio_cb_write", "enable"}, {"cb_buffer_size", "65536"}, {"mercutio_strategy", "list"},
                                           {"romio_ds_write", "disable"}, {"mercutio_domains", "even"}};
-  MPI_Info_set(info, "mercutio_adapt", "enable");
+  if (draw(state, 2)) MPI_Info_set(info, "mercutio_adapt", "enable");
   for (unsigned left = draw(state, 3); left > 0; left--) {
     const char *const *hint = kHints[draw(state, sizeof kHints / sizeof kHints[0])];
     MPI_Info_set(info, (char *)hint[0], (char *)hint[1]);

@@ -36,7 +36,7 @@ class SlowStorage final : public Storage {
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     return inner_.lock(begin, end, exclusive);
   }
-  std::unique_ptr<HeldLock> exclude_other_writers() override { return inner_.exclude_other_writers(); }
+  std::unique_ptr<HeldLock> exclude_other_writers(bool promised) override { return inner_.exclude_other_writers(promised); }
   const Traits& traits() const override { return inner_.traits(); }
   Layout layout() override { return inner_.layout(); }
 

@@ -48,7 +48,7 @@ class Mounted:
         environment = dict(os.environ, PATH=PATH, SERVER=self.cluster.addresses[-1], SERVER_NAME=self.cluster.names[-1], FOLDER=self.folder, OPTIONS=self.options)
         with open(log, "w") as out:
             done = self.cluster.run(node, ["bash", os.path.join(MOUNTS, "common.sh"), self.script_name, part], stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                                    env=environment, timeout=180)
+                                    env=environment, timeout=600)
         if done.returncode == 0:
             return
         with open(log, errors="replace") as text:

@@ -29,8 +29,8 @@ TRIED = "dd if=/dev/zero of=%(mount)s/tried bs=4k count=1 conv=fsync status=none
 WITH_LAYOUTS = "awk '/^proc3/ {exit !($10 > 0)}' /proc/net/rpc/nfsd"   # the server has had a WRITE of version 3
 MODULES = ["nfs", "nfsv3", "nfsv4", "nfsd", "loop", "veth", "bridge"]
 PLACE = "/mnt/shared"
-GRACE_S = 10   # the least that the server takes
-
+GRACE_S = 10    # the least that the server takes
+LEASE_S = 900   # longer than any stop of the machine: a client that was silent for so long loses its locks
 
 USER = 1234
 
@@ -75,13 +75,13 @@ class Nfs:
         return PLACE
 
     def start_server(self):
-        self.script(self.server, "rpc.nfsd -G %d -L %d 8" % (GRACE_S, GRACE_S))
+        self.script(self.server, "rpc.nfsd -G %d -L %d 8" % (GRACE_S, LEASE_S))
 
     def stop_server(self):
         self.script(self.server, "rpc.nfsd 0")
 
     def script(self, node, text):
-        done = self.cluster.run(node, ["bash", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120)
+        done = self.cluster.run(node, ["bash", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600)
         if done.returncode:
             raise RuntimeError("%s: exit code %d of\n%s\n%s" % (node, done.returncode, text.strip(), done.stdout))
 

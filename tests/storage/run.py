@@ -152,6 +152,8 @@ class Run:
                 results[case][1].insert(0, "on the server: " + wrong)
                 results[case][0] = "FAILED" if results[case][0] == "ok" else results[case][0]
         shutil.rmtree(expected)
+        if all(result[0] != "FAILED" for result in results.values()):
+            self.nodes.run(self.nodes.names[0], ["rm", "-rf", folder])   # storage of the tests is small, some of it memory
         return results
 
     def compare_on_server(self, expected, path):

@@ -39,7 +39,7 @@ def run(words, folder, seconds, memory="3G"):
         process = subprocess.Popen(kernel, stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True,
                                    env=dict(os.environ, LD_PRELOAD=shim, TMPDIR=home, HOME=home))
         try:
-            follow(process, lines, time.monotonic() + seconds)
+            follow(process, lines, console.name, time.monotonic() + seconds)
         finally:
             stop(process)
             shutil.rmtree(home, ignore_errors=True)
@@ -50,8 +50,12 @@ def run(words, folder, seconds, memory="3G"):
         return None
 
 
-def follow(process, lines, deadline):
+def follow(process, lines, console, deadline):
     while time.monotonic() < deadline:
+        with open(console, errors="replace") as said:   # it has killed one of its processes, for which others would wait
+            if "UML ran out of memory on the host side" in said.read():
+                print("a process in user-mode Linux had too many pages: vm.max_map_count of this machine is too small, or its memory")
+                return
         ended = process.poll() is not None
         for line in lines:
             sys.stdout.write(line)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum { WRONG_PROCESS = 99 };
-typedef struct { char volume[64]; pid_t process; } Volume;
+typedef struct { char volume[64]; pid_t process; int early; } Volume;   // early: questions so far
 typedef struct { char path[64]; unsigned long owner; pid_t process; } Descriptor;
 static char asked[8192];
 static int failing;   // every call fails, without an errno
@@ -44,6 +44,7 @@ int glfs_init(Volume *v) {
 }
 ssize_t glfs_get_volfile(Volume *v, void *graph, size_t bytes) {
   char made[200];
+  if (!strcmp(v->volume, "late") && v->early++ < 3) return 0;   // as glfs_init may return before the volfile is stored
   const int count = snprintf(made, sizeof made, "volume a\n    type %s\nend-volume\n", !strcmp(v->volume, "sharded") ? "features/shard" : !strcmp(v->volume, "dispersed") ? "cluster/disperse" : "protocol/client");
   if (bytes < (size_t)count) return (ssize_t)bytes - count;
   return memcpy(graph, made, (size_t)count), count;

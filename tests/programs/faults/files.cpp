@@ -95,7 +95,7 @@ class SimulatedStorage final : public Storage {
     MERCUTIO_TRY(alive());
     return hold(file_->locks, {begin, end, exclusive});
   }
-  std::unique_ptr<HeldLock> exclude_other_writers() override {
+  std::unique_ptr<HeldLock> exclude_other_writers(bool /*promised*/) override {
     auto held = std::make_unique<HeldLocks>();
     for (const MarkRange& others : marks_of_others(group_)) {
       const SimulatedFile::Range range{others.begin, others.end, false};

@@ -96,6 +96,6 @@ int main(int argc, char** argv) {
   std::signal(SIGALRM, on_end);
   for (const int number : {SIGSEGV, SIGABRT}) std::signal(number, on_end);
   setenv("MERCUTIO_SITE_HINTS", "/dev/null", 1);
-  setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+  setenv("XDG_CONFIG_HOME", "/dev/null/none", 1);   // what is kept for later runs is kept nowhere
   return run(parse(argc, argv));
 }

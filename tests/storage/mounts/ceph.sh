@@ -1,7 +1,8 @@
 # CephFS: a monitor, a storage daemon that keeps all in memory, and a metadata server. The server's view is a mount of its own. The folder is called
 # the same in the file system and where it is mounted, so that names of libcephfs are those of POSIX. OPTIONS: "kernel": the kernel's client, not
 # FUSE's. The times after which a daemon or client counts as dead are longer than any stop of the machine: a placement group whose read lease ran
-# out while the daemon was stopped may never be readable again in Ceph 16, and its clients wait for ever.
+# out while the daemon was stopped may never be readable again in Ceph 16, and its clients wait for ever. The daemon keeps few of its last operations:
+# in user-mode Linux each page of a process counts against the machine's vm.max_map_count, at which the process is killed.
 server() {
   local id=$(cat /proc/sys/kernel/random/uuid)
   export CEPH_CONF=$FOLDER/ceph.conf
@@ -22,6 +23,8 @@ osd data = $FOLDER/osd
 mds data = $FOLDER/mds
 osd objectstore = memstore
 memstore device bytes = 2147483648
+osd min pg log entries = 50
+osd max pg log entries = 100
 osd crush chooseleaf type = 0
 osd pool default size = 1
 osd pool default min size = 1

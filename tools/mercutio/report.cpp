@@ -81,6 +81,8 @@ const char* name_of(TextKind kind) {
       return "sketch";
     case TextKind::kRun:
       return "run";
+    case TextKind::kAdapted:
+      return "adapted";
     case TextKind::kShape:
     case TextKind::kCall:
       break;
@@ -118,6 +120,8 @@ const char* name_of(TraceKind kind) {
       return "access";
     case TraceKind::kBlocked:
       return "blocked";
+    case TraceKind::kSize:
+      return "size";
     case TraceKind::kAbsorbedRead:
       return "absorbed_read";
     case TraceKind::kAbsorbedWrite:

@@ -10,8 +10,10 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <mpi.h>
@@ -20,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define CK_UNUSED __attribute__((unused))
@@ -34,11 +37,50 @@ static int ck_alarm_seconds = 50;
 static int ck_waiting_for_after;
 static const char *ck_case = "", *ck_dir = ".", *ck_program = "", *ck_only, *ck_after;
 
+static void ck_say(const char *line, int length) {
+  if (write(2, line, (size_t)length) < 0) _exit(125);
+}
+
+// From where this thread was interrupted to main(): each library with the offset in it, for addr2line.
+static void ck_say_calls(void) {
+  void *calls[40];
+  backtrace_symbols_fd(calls, backtrace(calls, 40), 2);
+}
+
+// Where the threads of this process wait: the kernel's function and the system call with its arguments. Said by a child, as only that
+// may open directories while a signal is handled.
+static void ck_say_threads(void) {
+  char path[64], line[CK_NAME_BYTES], where[64], call[160];
+  const int process = (int)getpid();
+  const pid_t child = fork();
+  if (child > 0) waitpid(child, NULL, 0);
+  if (child != 0) return;
+  alarm(5);
+  snprintf(path, sizeof path, "/proc/%d/task", process);
+  DIR *threads = opendir(path);
+  for (struct dirent *thread; threads && (thread = readdir(threads));) {
+    char *texts[] = {where, call};
+    const char *names[] = {"wchan", "syscall"};
+    if (thread->d_name[0] == '.') continue;
+    for (int i = 0; i < 2; i++) {
+      snprintf(path, sizeof path, "/proc/%d/task/%.20s/%s", process, thread->d_name, names[i]);
+      const int file = open(path, O_RDONLY);
+      const ssize_t bytes = file < 0 ? 0 : read(file, texts[i], i ? sizeof call - 1 : sizeof where - 1);
+      texts[i][bytes < 0 ? 0 : bytes] = 0;
+      texts[i][strcspn(texts[i], "\n")] = 0;
+      close(file);
+    }
+    ck_say(line, snprintf(line, sizeof line, "HANG %.200s on rank %d: thread %.20s in %s, system call %s\n", ck_case, ck_rank, thread->d_name, where, call));
+  }
+  _exit(0);
+}
+
 CK_UNUSED static void ck_on_alarm(int signal_number) {
   char line[256];
   (void)signal_number;
-  int n = snprintf(line, sizeof line, "HANG %s on rank %d\n", ck_case, ck_rank);
-  if (write(2, line, (size_t)n) < 0) _exit(125);
+  ck_say(line, snprintf(line, sizeof line, "HANG %.200s on rank %d\n", ck_case, ck_rank));
+  ck_say_calls();
+  ck_say_threads();
   _exit(124);
 }
 

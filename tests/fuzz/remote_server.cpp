@@ -401,11 +401,7 @@ void Client::expect_answer(Asked asked, u64 acknowledged) {
   mine.finish(acknowledged, {});
   const bool changes = !is_query(asked.kind);
   asked.again = changes && mine.replies.count(asked.id) != 0;
-  if (changes && mine.is_finished(asked.id)) {   // its client has the reply, or has given it up: nothing is said, and only a close is done
-    const auto request = get_message<PlainRequest>(asked.message);
-    if (asked.kind == Kind::kClose && request) mine.files.erase(request->target);
-    return;
-  }
+  if (changes && mine.is_finished(asked.id)) return mine.give_up(asked.kind, asked.message);   // its client has the reply, or wants none
   if (changes && !asked.again && mine.replies.size() >= static_cast<size_t>(kMostUnfinished)) {
     ends_ = true;
     return;

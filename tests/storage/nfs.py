@@ -37,15 +37,17 @@ USER = 1234
 
 class Nfs:
     """A system under test (systems.py). `options` are the mount's; with a quota all files belong to one user, who may have so much. With pNFS the client
-    gets layouts of flexfiles, and moves data by NFS 3, all of them from and to this server."""
+    gets layouts of flexfiles, and moves data by NFS 3, all of them from and to this server. `delegations`: whether the server grants them. Linux 6.1's client
+    of version 4.0 can lose the recall of one; whoever opens the file for writing then waits until the server revokes it, after LEASE_S."""
     needs_uml, nodes, refuses, driver = True, 2, None, ""
 
-    def __init__(self, options, image_mib=700, quota_mib=0, programs=None, what="", pnfs=False):
+    def __init__(self, options, image_mib=700, quota_mib=0, programs=None, what="", pnfs=False, delegations=True):
         self.options, self.image_mib, self.quota_mib, self.programs = options, image_mib, quota_mib, programs
         self.export = "rw,sync,no_subtree_check,insecure,fsid=0," + ("all_squash,anonuid=%d,anongid=%d" % (USER, USER) if quota_mib else "no_root_squash")
         self.export += ",pnfs" if pnfs else ""
+        self.delegations = delegations
         self.pnfs, self.modules = pnfs, MODULES + ["quota_v2"] * bool(quota_mib) + ["nfs_layout_flexfiles"] * pnfs
-        self.describe = "Linux NFS, " + options + what
+        self.describe = "Linux NFS, " + options + what + ("" if delegations else ", no delegations")
         self.environment = {"MERCUTIO_TEST_FULL": "quota" if quota_mib else "space"}
 
     def before_nodes(self, folder):
@@ -65,6 +67,8 @@ class Nfs:
     def start(self, cluster, clients):
         self.cluster = cluster
         self.server, self.address = cluster.names[-1], cluster.addresses[-1]
+        if not self.delegations:
+            self.script(self.server, "sysctl -qw fs.leases-enable=0")
         self.script(self.server, SERVER_SETUP + EXPORT % dict(options=self.export, folder=self.served))
         self.start_server()
         path = self.served if "vers=3" in self.options else "/"   # version 4 has a root of its own

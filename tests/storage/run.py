@@ -143,6 +143,8 @@ class Run:
             refused = [line for line in result[1] if line.startswith("REFUSED")]
             if result[0] == "ok" and refused:   # whoever is told so has no wrong bytes
                 result[0] = "refused" if self.system.refuses and all(re.search(self.system.refuses, line) for line in refused) else "FAILED"
+            if "HANG %s " % case in text:   # and where
+                result[1] = text[text.index("HANG %s " % case):].splitlines()[:200]
             if result[0] == "DIED" and not result[1]:
                 result[1] = text.splitlines()[-12:]
         for name in sorted(set(os.listdir(expected)) - {"restart"}):

@@ -21,7 +21,7 @@ CEPH = "ceph-mon ceph-osd ceph-mds ceph-fuse ceph"
 SYSTEMS = {
     "nfs42": Nfs("vers=4.2"),
     "nfs41": Nfs("vers=4.1"),
-    "nfs40": Nfs("vers=4.0"),
+    "nfs40": Nfs("vers=4.0", delegations=False),
     "nfs3": Nfs("vers=3"),
     "nfs42-noac": Nfs("vers=4.2,noac"),
     "nfs42-soft": Nfs("vers=4.2,soft,timeo=600"),

@@ -122,6 +122,8 @@ const char* name_of(TraceKind kind) {
       return "blocked";
     case TraceKind::kSize:
       return "size";
+    case TraceKind::kResize:
+      return "resize";
     case TraceKind::kAbsorbedRead:
       return "absorbed_read";
     case TraceKind::kAbsorbedWrite:

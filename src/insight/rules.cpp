@@ -172,7 +172,7 @@ std::string who_waits(const JobFile& file, double least) {
 struct Lateness {
   std::size_t rank = 0;   // that waits least
   double count = 0, least = 0, sum = 0, work = 0;
-  double steady = 0, steady_mean = 0;   // what waits longest waits longer than it, and what they wait on average
+  double steady = 0, steady_mean = 0;   // what half of the ranks or more wait longer than it, and what they wait on average
   double in_turns = 0;                  // what even that one waits: ranks are late in turns
   double balanced() const { return steady_mean + in_turns; }
   // Of ranks that are late one at a time, each waits for all others.
@@ -181,7 +181,8 @@ struct Lateness {
 
 std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
   Lateness found;
-  double own = 0, most = 0;
+  double own = 0;
+  std::vector<double> waits;
   found.least = 1e300;
   for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) {
     const FileTotals& one = file.by_rank[rank];
@@ -191,10 +192,12 @@ std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
     found.sum += waited;
     found.work = std::max(found.work, seconds_of(one.held_ns()) - waited);
     own += own_in_all(job, rank);
-    most = std::max(most, waited);
+    waits.push_back(waited);
     if (waited < found.least) found.least = waited, found.rank = rank;
   }
   if (found.count < 2) return {};
+  std::sort(waits.begin(), waits.end());
+  const double most = waits[waits.size() / 2];   // a few that wait for all others have little to do
   const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
   const double of_late = own_in_all(job, found.rank);
   found.in_turns = std::max(0.0, std::min(found.least, between_calls(file)) - found.work - queued);
@@ -205,7 +208,7 @@ std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
 
 std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
   const std::optional<Lateness> late = lateness_of(job, file);
-  if (!late || late->balanced() < 0.1 || late->balanced() * late->count < 0.1 * (late->sum + late->work * late->count)) return {};
+  if (!late || late->balanced() < 0.1 || late->without() < 0.1 || late->balanced() * late->count < 0.1 * (late->sum + late->work * late->count)) return {};
   const bool at_most = late->count < static_cast<double>(job.traces.size());   // the others may take as long
   const std::string overlaps = " overlap with MPI_File_iwrite_all or iread_all";
   if (late->in_turns > late->steady_mean)

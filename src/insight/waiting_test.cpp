@@ -215,7 +215,7 @@ TEST(Findings, AccessesOfARankThatHasTimeToSpareCostNothing) {
       f.close_ns = f.late_opening_ns = rank == 0 ? of_writer : of_others;
     });
   };
-  EXPECT_EQ(first_of(writing(5 * kSecond, 0)), "straggler") << "the others compute longer";
+  EXPECT_EQ(first_of(writing(5 * kSecond, 0)), "") << "the others compute longer: they are no late ranks";
   EXPECT_LE(seconds_of(writing(5 * kSecond, 0), "small_writes"), 0);
   EXPECT_GT(seconds_of(writing(0, 4 * kSecond), "small_writes"), 3.5);
   EXPECT_EQ(verdict(writing(0, 4 * kSecond)).find("at most"), std::string::npos);

@@ -79,6 +79,8 @@ struct PendingAccess final : Postponed::Action {
   bool mpi_here = true;             // any thread may call MPI
   KeptType type;                    // which the program's conversion functions receive
   std::chrono::steady_clock::time_point last_poll;
+  std::string file_name;            // of a traced one, which may be closed before the request is completed
+  i64 moved_ns = 0;                 // and when the data was moved
 };
 
 int query_access(void* state, MPI_Status* status) {
@@ -101,12 +103,18 @@ bool reach(PendingAccess* pending, Stage stage) {
   return pending->stage.compare_exchange_strong(moving, stage);
 }
 
+// The program may have waited in the call that completes the request; longer than the access it waited for other requests.
+void tell_of_wait(Tracer& tracer, const PendingAccess& pending) {
+  const i64 start_ns = Completion::began_ns();
+  tracer.waited(pending.file_name, start_ns, start_ns > 0 ? pending.moved_ns : 0);
+}
+
 int free_access(void* state) {
   auto* pending = static_cast<PendingAccess*>(state);
   const bool given = pending->given.load(std::memory_order_acquire);   // makes it visible, as MPI need not do so
   if (!reach(pending, Stage::kFreed)) {
     (void)guarded_or(false, [&] {
-      if (Tracer* tracer = process().trace.tracer(); tracer && given) tracer->waited();
+      if (Tracer* tracer = process().trace.tracer(); tracer && given) tell_of_wait(*tracer, *pending);
       return true;
     });
     delete pending;
@@ -136,6 +144,7 @@ void PendingAccess::run() { tell_mpi(this); }
 
 // Called by the thread that has moved the data, which may be one that must not call MPI. The file may be closed before MPI is told.
 void complete_access(PendingAccess* pending, const Result<i64>& moved) {
+  if (!pending->file_name.empty()) pending->moved_ns = now_ns();
   if (moved) {
     pending->bytes = *moved;
   } else {
@@ -212,6 +221,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     }
     MPI_Request mine = pending->request;
     auto started = attempt([&] {
+      if (process().trace.tracer()) pending->file_name = handle.file->name();
       if (handle.registered) pending->type = KeptType(buffer.type);
       return handle.file->start(make_call(row, offset, buffer),
                                 [pending](const Result<i64>& moved) { complete_access(pending, moved); });

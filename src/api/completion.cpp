@@ -9,8 +9,10 @@ namespace mercutio {
 
 static thread_local Completion* current = nullptr;
 
-Completion::Completion() : outer_(std::exchange(current, this)) {}
+Completion::Completion() : outer_(std::exchange(current, this)), start_ns_(process().trace.tracer() ? now_ns() : 0) {}
 Completion::~Completion() { current = outer_; }
+
+i64 Completion::began_ns() { return current ? current->start_ns_ : 0; }
 
 bool Completion::collect(const void* access, MPI_File file, int code) {
   return current && guarded_or(false, [&] {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "base/types.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
@@ -19,6 +20,9 @@ class Completion {
   // An access has failed, and the MPI, in this thread, asks for the status of its request, perhaps more than once. False: the MPI has to
   // be told, because it asks in a call that is not ours, or because there is no memory.
   static bool collect(const void* access, MPI_File file, int code);
+
+  // When the present call of this thread began, if a trace is kept and it is one of ours; else 0.
+  static i64 began_ns();
 
   // The result of a call that has completed a request with this status.
   int result(int code, MPI_Status* status) const;
@@ -38,6 +42,7 @@ class Completion {
   int raise() const;
 
   Completion* const outer_;
+  const i64 start_ns_;
   std::vector<Failed> failed_;
 };
 

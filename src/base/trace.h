@@ -18,7 +18,7 @@
 
 namespace mercutio {
 
-enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite, kSize };
+enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite, kSize, kResize };
 
 // The arguments of one data-access call.
 struct AccessFacts {
@@ -40,9 +40,9 @@ struct TraceEvent {
   std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is not new
   const Counters* counters = nullptr;   // kCollective, kAccess: of the access; kStorage*: likewise, or null; valid during the call only
   const AccessFacts* access = nullptr;  // kAccess
-  i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file; kSize: of calls that take about as long
+  i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file; kSize: of calls, which ask for the size, that take about as long
   i64 span = 0;       // kStorage*: from the begin of the first piece to the end of the last
-  i64 late_ns = 0;    // kOpen, kClose, kSync: that the rank waited for others, which came later
+  i64 late_ns = 0;    // kOpen, kClose, kSync, kResize: that the rank waited for others, which came later
 };
 
 inline constexpr i64 kSketchesKept = 8;
@@ -132,7 +132,9 @@ class Tracer {
  public:
   virtual ~Tracer() = default;
   virtual std::unique_ptr<TraceSink> file(const FileFacts& facts) = 0;   // never null
-  virtual void waited() {}   // the program waited for a nonblocking access
+  // The program has completed a nonblocking access to the file of this name; from `start_ns` to `end_ns` it waited for it, if that is later.
+  virtual void waited(std::string_view /*name*/, i64 /*start_ns*/, i64 /*end_ns*/) {}
+  virtual void open_failed(std::string_view /*name*/, std::string_view /*why*/, i64 /*start_ns*/) {}
 };
 
 }  // namespace mercutio

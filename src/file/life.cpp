@@ -85,10 +85,13 @@ Status OpenFile::agreed(Status mine, Arrival* arrival) {
   return all;
 }
 
-Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action) {
+Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action, Arrival* arrival) {
   // One reduction to minima: the maximum of v is the complement of the minimum of ~v.
   i64 room[kMostAgreedValues];
-  const std::span<i64> values(room, 2 * lowest.size());
+  const size_t work = 2 * lowest.size();   // where the time of each rank's work is, if anybody asks for it: as in agreed()
+  const std::span<i64> values(room, work + (arrival ? 1 : 0));
+  const i64 start_ns = arrival ? arrival->start_ns : 0;
+  if (arrival) values[work] = start_ns > 0 ? start_ns - now_ns() : 0;
   const auto take = [&] {
     for (size_t i = 0; i < lowest.size(); ++i) {
       lowest[i] = values[2 * i];
@@ -105,19 +108,23 @@ Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64>
   } else {
     const ActionOfRankZero act = [&](bool all_ok) {
       take();
-      return action(all_ok);
+      const i64 begun_ns = start_ns > 0 ? now_ns() : 0;
+      Status done = action(all_ok);
+      if (start_ns > 0) values[work] -= now_ns() - begun_ns;   // that is no waiting for late ranks
+      return done;
     };
     MERCUTIO_TRY(wait_for(agree_after(channel, std::move(mine), values, act)));
   }
+  if (start_ns > 0) arrival->late_ns = std::max<i64>(0, now_ns() - start_ns + values[work]);
   take();
   return ok_status();
 }
 
-Status OpenFile::agreed_same(Status mine, std::initializer_list<i64> values, const char* what, const std::function<Status()>& on_rank_zero) {
+Status OpenFile::agreed_same(Status mine, std::initializer_list<i64> values, const char* what, const std::function<Status()>& on_rank_zero, Arrival* arrival) {
   std::vector<i64> lowest(values), highest(values);
   ActionOfRankZero action;
   if (on_rank_zero) action = [&](bool all_ok) { return all_ok && lowest == highest ? on_rank_zero() : ok_status(); };
-  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, action));
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, action, arrival));
   if (lowest == highest) return ok_status();
   return Error{ErrorClass::kNotSame, std::string(what) + " must be the same on all ranks"};
 }
@@ -284,43 +291,43 @@ Status check_resize(const Amode& amode, i64 bytes) {
 }  // namespace
 
 Status OpenFile::set_size(i64 bytes) {
-  const i64 start_ns = trace_time();
+  Arrival arrival{trace_time()};
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("set_size");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   Status kept = write_kept();
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
-  MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }));
-  trace_step(StepKind::kSetSize, start_ns, bytes);
+  MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }, arrival));
+  trace_step(StepKind::kSetSize, arrival.start_ns, bytes);
   Status seen = publishes_ ? ok_status() : storage_->refresh();
-  trace_size(start_ns);
+  trace_since(TraceKind::kResize, arrival);
   return seen;
 }
 
 // Rank 0 acts if all ranks name the same size. Where ranks publish, what they wrote before comes before the change, and what they write
 // later after it.
-Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& change) {
+Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& change, Arrival& arrival) {
   const std::function<Status()> on_rank_zero = [&] {
     dirty_ = true;
     return change();
   };
-  if (!publishes_) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero);
-  MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size"));
+  if (!publishes_) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero, &arrival);
+  MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size", nullptr, &arrival));
   MERCUTIO_TRY(publish_all(attempt([this] { return write_out(); })));
   MERCUTIO_TRY(run_on_rank_zero(on_rank_zero));
   return publish_all(attempt([this] { return write_out(); }));
 }
 
 Status OpenFile::preallocate(i64 bytes) {
-  const i64 start_ns = trace_time();
+  Arrival arrival{trace_time()};
   Status mine = check_resize(amode_, bytes);
   if (mine) mine = no_split("preallocate");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // a driver may set a size, which must not cut off what is written meanwhile
-  MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->preallocate(bytes); }));
-  trace_step(StepKind::kPreallocate, start_ns, bytes);
-  trace_size(start_ns);
+  MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->preallocate(bytes); }, arrival));
+  trace_step(StepKind::kPreallocate, arrival.start_ns, bytes);
+  trace_since(TraceKind::kResize, arrival);
   return ok_status();
 }
 

@@ -423,8 +423,11 @@ Status OpenFile::finish_open(Opening opening, Arrival& arrival) {
 }
 
 Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context) {
+  const i64 start_ns = call.start_ns > 0 || !context.tracer ? call.start_ns : now_ns();
   auto file = std::make_unique<OpenFile>(std::move(comm), call, context);
-  MERCUTIO_TRY(file->open(call));
+  Status opened = file->open(call);
+  if (!opened && context.tracer) context.tracer->open_failed(call.file_name, opened.error().what, start_ns);
+  if (!opened) return std::move(opened).error();
   return std::unique_ptr<File>(std::move(file));
 }
 

@@ -118,7 +118,7 @@ class OpenFile final : public File {
 
   // open.cpp
   // What a rank waited in a collective call for others that came later: what the first steps of an open took longer than on the rank that came last, or the
-  // first agreement of a close or sync beyond the work of the rank that had most to do before. No clocks are compared, and no message is sent for it.
+  // first agreement of a close, a sync or a change of the size beyond the work of the rank that had most to do before. No clocks are compared, and no message is sent for it.
   struct Arrival {
     i64 start_ns = 0;   // of the call on this rank; 0: nobody listens
     i64 late_ns = 0;
@@ -160,10 +160,10 @@ class OpenFile final : public File {
   // ok when all are ok: then lowest and highest of each value over all ranks; else the Error of the lowest failing
   // rank.
   // `action`: of rank 0, which then has them, before any rank returns.
-  Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action = nullptr);
+  Status agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action = nullptr, Arrival* arrival = nullptr);
   // ok when all are ok and all gave the same values; the Error of the lowest failing rank, or kNotSame naming `what`.
   // Where they are, rank 0 acts before any rank returns, and its Error is that of all.
-  Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what, const std::function<Status()>& on_rank_zero = nullptr);
+  Status agreed_same(Status mine, std::initializer_list<i64> values, const char* what, const std::function<Status()>& on_rank_zero = nullptr, Arrival* arrival = nullptr);
   Status no_split(const char* what) const;
   Status run_on_rank_zero(const std::function<Status()>& action);
   // life.cpp: writes of this rank to the storage; then all ranks see them. `mine` is what became of the first on this rank.
@@ -173,7 +173,7 @@ class OpenFile final : public File {
   Status publish_all(Status mine, Arrival* arrival = nullptr);
   Status publish_before_read();
   Status publish(Status mine, bool last, Arrival* arrival = nullptr);
-  Status resize(Status mine, i64 bytes, const std::function<Status()>& change);
+  Status resize(Status mine, i64 bytes, const std::function<Status()>& change, Arrival& arrival);
 
   // atomicity.cpp
   Status check_atomicity() const;
@@ -240,7 +240,7 @@ class OpenFile final : public File {
   void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;
   void trace_sketch(const Operation& operation) const;
   void trace_since(TraceKind kind, const Arrival& arrival) const;
-  void trace_size(i64 start_ns, i64 calls = 1) const;
+  void trace_size(i64 start_ns, i64 calls) const;
   i64 trace_time() const { return context_.tracer ? now_ns() : 0; }
 
   const std::string name_;

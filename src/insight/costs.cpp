@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
+
+#include "insight/families.h"
 
 namespace mercutio {
 namespace {
@@ -67,7 +70,7 @@ double waits_for_late(const FileTotals& one) {
 }
 
 double late_of_all(const FileTotals& one) {
-  return waits_for_late(one) + seconds_of(one.late_opening_ns + one.late_sync_ns);
+  return waits_for_late(one) + seconds_of(one.late_opening_ns + one.late_sync_ns + one.late_resize_ns);
 }
 
 double opening_seconds(const FileTotals& one) {
@@ -76,6 +79,19 @@ double opening_seconds(const FileTotals& one) {
 
 double sync_seconds(const FileTotals& one) {
   return seconds_of(one.sync_ns - one.late_sync_ns);
+}
+
+double resize_seconds(const FileTotals& one) {
+  return seconds_of(one.resize_ns - one.late_resize_ns);
+}
+
+double between_calls(const JobFile& file) {
+  double most = 0;
+  for (const FileTotals& one : file.by_rank) {
+    if (has_met(one) && one.last_ns <= 0) return std::numeric_limits<double>::max();   // not known
+    most = std::max(most, seconds_of(one.last_ns - one.first_ns - one.held_ns()));
+  }
+  return most;
 }
 
 bool is_local(const JobFile& file) {
@@ -250,26 +266,35 @@ double waits_in_turns(const JobFile& file, double seconds) {
 
 // Of what a rank does between collective calls, the part that takes `seconds`.
 static double part_of_time_between(const FileTotals& one, double seconds) {
-  const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns) + collective_seconds(one);
+  const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns + one.resize_ns) + collective_seconds(one);
   const double between = seconds_of(one.last_ns - one.first_ns) - meeting;
   return between > 0 ? std::min(1.0, seconds / between) : 0;
 }
 
 // What makes ranks late is what they do between collective calls. What even the rank waits that waits least is due to ranks that are late in
-// turns, and so to such accesses in the part that they have of all that. Of what others wait longer, as much is due to them as that rank,
-// which is the late one, spends more on them.
-double seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
-  const FileTotals* late = nullptr;
-  for (const FileTotals& one : file.by_rank) {
-    const bool meets = one.opens + one.closes + one.syncs + one.calls() > 0;
-    if (meets && (!late || late_of_all(one) < late_of_all(*late))) late = &one;
+// turns, and so to such accesses in the part that they have of all that. A rank that waits longer has time to spare: without the accesses the run
+// is shorter by what the rank has of both that has least of them. As much as its accesses take longer than its time to spare, others may wait
+// for it unseen.
+Held seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
+  std::vector<double> own(file.by_rank.size()), spare(file.by_rank.size());
+  for (const MeetingRanks& group : meetings_of(file)) {
+    double in_turns = std::numeric_limits<double>::max();
+    for (const FileTotals& one : group.files.by_rank) {
+      if (has_met(one)) in_turns = std::min(in_turns, late_of_all(one));
+    }
+    for (std::size_t rank = 0; rank < own.size(); ++rank) {
+      const FileTotals& one = group.files.by_rank[rank];
+      const double mine = seconds(one), waited = has_met(one) ? late_of_all(one) : 0;
+      own[rank] += mine + std::min(waited, in_turns) * part_of_time_between(one, mine);
+      if (group.known) spare[rank] += std::max(0.0, waited - in_turns);
+    }
   }
-  const double in_turns = late ? late_of_all(*late) : 0, of_late = late ? seconds(*late) : 0;
-  return worst(file, [&](const FileTotals& one) {
-    const double own = seconds(one), waited = late_of_all(one);
-    const double behind = std::min(std::max(0.0, waited - in_turns), std::max(0.0, of_late - own));
-    return own + std::min(waited, in_turns) * part_of_time_between(one, own) + behind;
-  });
+  double seen = own.empty() ? 0 : std::numeric_limits<double>::max(), unseen = 0;
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    seen = std::min(seen, own[rank] + spare[rank]);
+    unseen = std::max(unseen, own[rank] - spare[rank]);
+  }
+  return {std::max(seen, unseen), 2 * seen < unseen};
 }
 
 static double request_seconds(Direction direction) {

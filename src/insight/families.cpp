@@ -1,6 +1,7 @@
 #include "insight/families.h"
 
 #include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "insight/name_patterns.h"
@@ -43,11 +44,35 @@ JobFile merge_files(const std::vector<const JobFile*>& files) {
   std::vector<const FileTotals*> parts(files.size());
   const auto each = [&](auto totals) { std::transform(files.begin(), files.end(), parts.begin(), totals); };
   each([](const JobFile* one) { return &one->all; });
-  all.all = sum_of(parts);
+  all.all = sum_of(parts).as_held();
   for (std::size_t rank = 0; rank < all.by_rank.size(); ++rank) {
     each([rank](const JobFile* one) { return &one->by_rank[rank]; });
-    all.by_rank[rank] = sum_of(parts);
+    all.by_rank[rank] = sum_of(parts).as_held();
   }
+  return all;
+}
+
+JobFile times_as_many(JobFile family, double times) {
+  family.times *= times;
+  family.all.multiply(times);
+  for (FileTotals& one : family.by_rank) one.multiply(times);
+  return family;
+}
+
+bool has_met(const FileTotals& one) {
+  return one.opens + one.closes + one.syncs + one.resizes + one.calls() > 0;
+}
+
+std::vector<MeetingRanks> meetings_of(const JobFile& family) {
+  std::map<std::pair<bool, std::vector<bool>>, std::vector<const JobFile*>> together;
+  for (const JobFile* one : family.members) {
+    std::vector<bool> ranks;
+    for (const FileTotals& rank : one->by_rank) ranks.push_back(has_met(rank));
+    const bool known = std::count(ranks.begin(), ranks.end(), true) <= std::max<i64>(1, one->all.ranks);
+    together[{known, std::move(ranks)}].push_back(one);
+  }
+  std::vector<MeetingRanks> all;
+  for (const auto& [what, files] : together) all.push_back({times_as_many(merge_files(files), family.times), what.first});
   return all;
 }
 

@@ -43,6 +43,31 @@ std::vector<const JobFile*> members_of(const std::vector<Match>& several) {
   return all;
 }
 
+// A fault of many files, each of which does too little to have it alone: by rule, the families that would have it if there were more of them. They
+// are found only if the rule says it of all of them together.
+std::vector<std::vector<Match>> matches_of(const std::vector<Rule>& all_rules, const Job& job, const std::vector<JobFile>& families) {
+  std::vector<std::vector<Match>> found(all_rules.size()), maybe(all_rules.size());
+  for (const JobFile& family : families) {
+    const JobFile more = times_as_many(family, static_cast<double>(families.size()));
+    for (std::size_t i = 0; i < all_rules.size(); ++i) {
+      const Rule& rule = all_rules[i];
+      if (std::optional<Match> match = match_of(rule, job, family))
+        found[i].push_back(std::move(*match));
+      else if (families.size() > 1 && !rule.applies && rule.detect(job, more))
+        maybe[i].push_back(Match{family, {}});
+    }
+  }
+  for (std::size_t i = 0; i < all_rules.size(); ++i) {
+    std::map<std::pair<std::string, std::string>, std::vector<Match>> alike;
+    for (Match& one : maybe[i]) alike[{one.file.file_system, one.file.library}].push_back(std::move(one));
+    for (auto& [what, group] : alike) {
+      const bool together = group.size() > 1 && all_rules[i].detect(job, merge_files(members_of(group)));
+      for (std::size_t k = 0; together && k < group.size(); ++k) found[i].push_back(std::move(group[k]));
+    }
+  }
+  return found;
+}
+
 std::string names_of(const std::vector<Match>& several) {
   std::string text;
   for (std::size_t i = 0; i < std::min(several.size(), kWorstNamed); ++i) text += (i > 0 ? ", " : "") + several[i].file.name;
@@ -83,12 +108,13 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   for (const Option& option : detection.options) {
     const double seconds = std::min(option.saved * job.held_part, 0.98 * run), factor = factor_of(seconds);
     if (seconds < 0 || (seconds == 0 && best > 0) || (!gains(factor) && gains(factor_of(best)))) continue;
-    finding.remedies.push_back(Remedy{option.text, seconds, factor});
+    finding.remedies.push_back(Remedy{option.text, seconds, factor, option.at_most});
   }
   std::stable_sort(finding.remedies.begin(), finding.remedies.end(), [](const Remedy& a, const Remedy& b) { return a.seconds > b.seconds; });
   if (finding.remedies.empty()) return finding;
   finding.seconds = finding.remedies.front().seconds;
   finding.factor = finding.remedies.front().factor;
+  finding.at_most = finding.remedies.front().at_most;
   finding.worth = rule.whatever_it_costs || (gains(finding.factor) && io_share(job) >= kLittleIo);
   return finding;
 }
@@ -104,13 +130,11 @@ double io_share(const Job& job) {
 std::vector<Finding> all_findings(const Job& job) {
   const std::vector<JobFile> families = families_of(job);
   std::vector<Finding> found;
-  for (const Rule& rule : rules()) {
-    std::vector<Match> several;
-    for (const JobFile& family : families) {
-      if (std::optional<Match> match = match_of(rule, job, family)) several.push_back(std::move(*match));
-    }
-    for (const std::vector<Match>& group : joined(rule, job, std::move(several))) {
-      Finding finding = finding_of(rule, job, group);
+  const std::vector<Rule> all = rules();
+  std::vector<std::vector<Match>> matches = matches_of(all, job, families);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (const std::vector<Match>& group : joined(all[i], job, std::move(matches[i]))) {
+      Finding finding = finding_of(all[i], job, group);
       if (!finding.remedies.empty()) found.push_back(std::move(finding));
     }
   }

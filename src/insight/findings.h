@@ -14,6 +14,7 @@ struct Remedy {
   std::string text;    // a line to paste, or what to change
   double seconds = 0;  // that it would save
   double factor = 1;   // by which the job would be faster
+  bool at_most = false;  // as far as other ranks wait for it, which calls of MPI-IO do not show (Held in costs.h)
 };
 
 struct Finding {
@@ -25,6 +26,7 @@ struct Finding {
   std::vector<std::pair<std::string, double>> worst;  // of several files the most expensive: name, and how long they held a rank
   double seconds = 0;    // that the best remedy would save
   double factor = 1;     // by which the job would be faster
+  bool at_most = false;  // as of that remedy
   bool worth = true;     // reported: without it the job would be faster, or it is of a kind without a cost
   std::string evidence;  // its figures
   std::vector<Remedy> remedies;  // best first; none that would make the job slower, nor one that gains nothing beside one that does

@@ -397,6 +397,52 @@ TEST(Findings, TheSameDataForEverybody) {
             "");
 }
 
+// Out of a page cache each rank reads as fast as another one could hand it on: only reading it again and again costs something.
+TEST(Findings, TheSameDataInAPageCacheIsKept) {
+  const auto reading = [](i64 passes, const char* file_system, i64 bytes) {
+    Job job = job_with(4, [=](i64, FileTotals& f) {
+      calls(f.of(Direction::kRead, false), passes * 64 * MiB / bytes, bytes, 4 * kSecond);
+      f.of(Direction::kRead, false).begin_place = 1, f.of(Direction::kRead, false).end_place = 64 * MiB + 1;
+    });
+    job.files[0].file_system = file_system;
+    return job;
+  };
+  EXPECT_EQ(seconds_of(reading(1, "tmpfs", MiB), "same_data_read"), -1);
+  EXPECT_EQ(first_of(reading(1, "tmpfs", 64)), "small_reads") << "which has another remedy then";
+  EXPECT_NEAR(seconds_of(reading(10, "tmpfs", MiB), "same_data_read"), 4 * 0.9, 0.01);
+  for (const Finding& one : find_causes(reading(10, "tmpfs", MiB))) {
+    for (const Remedy& remedy : one.remedies) EXPECT_EQ(remedy.text.find("MPI_Bcast"), std::string::npos) << remedy.text;
+  }
+  EXPECT_NEAR(seconds_of(reading(1, "nfs", MiB), "same_data_read"), 4 * 0.75, 0.1);
+}
+
+TEST(Findings, AskingForTheSizeCostsWhatItTakes) {
+  const auto asking = [](i64 calls, i64 ns) {
+    return job_with(2, [=](i64, FileTotals& f) { f.size_calls = calls, f.size_ns = ns; });
+  };
+  EXPECT_EQ(first_of(asking(300'000, 3 * kSecond)), "size_queries");
+  EXPECT_EQ(first_of(asking(300'000, kSecond / 10)), "") << "no seconds that matter";
+  EXPECT_EQ(first_of(asking(10, 3 * kSecond)), "");
+}
+
+// Files with the same fault are one finding, whatever their names.
+TEST(Findings, ManyFilesOfUnlikeNamesAreOneFinding) {
+  const auto each = [](i64 ns) {
+    return [ns](i64, i64 file, FileTotals& f) {
+      if (file > 0) f.open_ns = ns, calls(f.of(Direction::kWrite, false), 100, 64, ns);
+      if (file == 0) calls(f.of(Direction::kWrite, false), 1, 100 * MiB, kSecond / 100);   // is no part of that
+    };
+  };
+  const std::vector<Finding> found = find_causes(job_of_files(2, 41, each(kSecond / 20), "out.", /*alike=*/false));
+  ASSERT_EQ(found.size(), 2u);
+  for (const Finding& one : found) {
+    EXPECT_TRUE(one.id == "many_files" || one.id == "small_writes") << one.id;
+    EXPECT_EQ(one.files, one.id == "many_files" ? 41 : 40);
+    EXPECT_NEAR(one.seconds, 2, 0.1);
+  }
+  EXPECT_TRUE(find_causes(job_of_files(2, 5, each(kSecond / 20), "out.", /*alike=*/false)).empty()) << "which are few";
+}
+
 TEST(Findings, OneStripe) {
   const auto moved = [](i64 bytes, i64 stripes) {
     return [=](i64, FileTotals& f) {

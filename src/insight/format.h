@@ -17,7 +17,7 @@
 namespace mercutio {
 
 inline constexpr std::array<char, 8> kPieceMagic = {'M', 'E', 'R', 'C', 'T', 'R', 'C', '1'};
-inline constexpr i64 kTraceVersion = 12;
+inline constexpr i64 kTraceVersion = 13;
 
 enum SectionKind { kFilesSection, kTextsSection, kBinsSection, kEventsSection, kStepsSection, kShapesSection, kMapsSection, kSections };
 
@@ -53,6 +53,8 @@ struct PieceHeader {
   std::array<i64, 2> busy_ns{};  // at least one access was going on that read, that wrote; 0: not known
   i64 held_ns = 0;         // I/O held at least one thread; 0: not known
   i64 job = 0;             // the same on all its ranks; not above 0: they have not agreed on one (Recorder::job)
+  i64 failed_opens = 0, failed_open_ns = 0;
+  std::array<char, 192> failed_open{};  // the first one: why, and the file's name
 };
 
 // A file, or all files beyond the table whose names have the same pattern (name_patterns.h).

@@ -34,15 +34,18 @@ Error damaged(const std::string& what) {
   return Error{ErrorClass::kFile, "not a trace of this version of mercutio, or damaged: " + what};
 }
 
+// `known`: of each record, its first bytes, which the trace's version has.
 template <class Record>
-Status take(ConstBytes piece, const Section& section, std::vector<Record>& records) {
+Status take(ConstBytes piece, const Section& section, std::vector<Record>& records, std::size_t known = sizeof(Record)) {
   const i64 size = static_cast<i64>(piece.size());
-  if (section.record_bytes != static_cast<i64>(sizeof(Record))) return damaged("records of another size");
+  if (section.record_bytes != static_cast<i64>(known)) return damaged("records of another size");
   if (section.offset < 0 || section.count < 0 || section.offset > size ||
       section.count > (size - section.offset) / section.record_bytes)
     return damaged("a section reaches beyond its piece");
   records.resize(static_cast<std::size_t>(section.count));
-  if (section.count > 0) std::memcpy(records.data(), piece.data() + section.offset, records.size() * sizeof(Record));
+  const std::byte* const from = piece.data() + section.offset;
+  if (section.count > 0 && known == sizeof(Record)) std::memcpy(records.data(), from, records.size() * sizeof(Record));
+  for (std::size_t i = 0; known < sizeof(Record) && i < records.size(); ++i) std::memcpy(static_cast<void*>(&records[i]), from + i * known, known);
   return ok_status();
 }
 
@@ -95,7 +98,7 @@ bool believable(const PieceHeader& header) {
   const auto sum = [](i64 value) { return value >= 0 && value <= kMostOfRanks; };
   return header.ranks > 0 && header.rank >= 0 && header.rank < header.ranks && header.bin_ns > 0 &&
          header.members > 0 && header.members <= header.ranks - header.rank && header.first_rank >= 0 && header.first_rank <= header.rank && header.calls_per_kept > 0 && header.calls_per_kept <= kMostCallsPerKept && header.wall_start_ns >= 0 && time(header.end_ns) && time(header.last_ns) && time(header.own_ns) &&
-         sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && sum(header.busy_ns[0]) && sum(header.busy_ns[1]) && sum(header.held_ns) && time(header.host_cores);
+         sum(header.cores.ran_ns) && sum(header.cores.queued_ns) && sum(header.cores.turns) && sum(header.busy_ns[0]) && sum(header.busy_ns[1]) && sum(header.held_ns) && time(header.host_cores) && sum(header.failed_opens) && sum(header.failed_open_ns);
 }
 
 // Of every version.
@@ -116,7 +119,7 @@ Result<PieceHeader> header_of(ConstBytes piece) {
 
 Status take_files(ConstBytes piece, const PieceHeader& header, std::vector<FileRecord>& files) {
   const Section& section = header.sections[kFilesSection];
-  if (header.version > kLastWithOldTotals) return take(piece, section, files);
+  if (header.version > kLastWithOldTotals) return take(piece, section, files, file_record_bytes(header.version));
   std::vector<OldFileRecord> old;
   MERCUTIO_TRY(take(piece, section, old));
   for (const OldFileRecord& one : old) files.push_back(current(one));
@@ -287,7 +290,7 @@ i64 Job::file_count() const {
 
 // Of all files, each thread for itself.
 static i64 sum_of_held(const RankTrace& trace) {
-  i64 sum = 0;
+  i64 sum = trace.header.failed_open_ns;
   for (const FileRecord& file : trace.files) sum += file.totals.held_ns();
   return sum;
 }

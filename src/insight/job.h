@@ -46,6 +46,7 @@ struct JobFile {
   std::vector<TraceText> texts;     // plans, hints and notes; counts of all ranks
   std::vector<MapRecord> maps;      // as by_rank, with cells of the same size; empty: the traces have none
   std::vector<const JobFile*> members;  // of several files as one (families.h)
+  double times = 1;                 // of each of these as many, which are alike
   double held_part = 1;             // as Job::held_part
   i64 files() const;                // different ones
   const FileTotals& sum(std::size_t trace) const { return sums.empty() ? by_rank[trace] : sums[trace]; }

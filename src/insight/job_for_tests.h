@@ -39,15 +39,15 @@ inline void calls(ClassTotals& part, i64 count, i64 bytes, i64 ns) {
   part.ns = ns;
 }
 
-// A job of ten seconds that opens files "out.0", "out.1", ...; `change` says what a rank did with one.
-inline Job job_of_files(i64 ranks, i64 files, const std::function<void(i64 rank, i64 file, FileTotals&)>& change, const std::string& name = "out.") {
+// A job of ten seconds that opens files "out.0", "out.1", ..., or if they are not alike "out.a", "out.b", ...; `change` says what a rank did with one.
+inline Job job_of_files(i64 ranks, i64 files, const std::function<void(i64 rank, i64 file, FileTotals&)>& change, const std::string& name = "out.", bool alike = true) {
   std::vector<RankTrace> traces;
   for (i64 rank = 0; rank < ranks; ++rank) {
     RankTrace trace;
     trace.header.rank = rank, trace.header.ranks = ranks, trace.header.end_ns = 10 * kSecond, trace.header.bin_ns = 1;
     for (i64 file = 0; file < files; ++file) {
       FileRecord record;
-      put_text(record.name, name + std::to_string(file));
+      put_text(record.name, name + (alike ? std::to_string(file) : std::string(1 + static_cast<std::size_t>(file) / 26, static_cast<char>('a' + file % 26))));
       record.totals.ranks = ranks, record.totals.files = rank == 0 ? 1 : 0, record.totals.opens = record.totals.closes = 1;
       change(rank, file, record.totals);
       trace.files.push_back(record);

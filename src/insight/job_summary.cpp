@@ -58,6 +58,9 @@ void add_to(AlikeRanks& mine, const AlikeRanks& other) {
   joined.cores.turns = mine.header.cores.turns + other.header.cores.turns;
   for (std::size_t way = 0; way < joined.busy_ns.size(); ++way) joined.busy_ns[way] = mine.header.busy_ns[way] + other.header.busy_ns[way];
   joined.held_ns = mine.header.held_ns + other.header.held_ns;
+  joined.failed_opens = mine.header.failed_opens + other.header.failed_opens;
+  joined.failed_open_ns = mine.header.failed_open_ns + other.header.failed_open_ns;
+  if (mine.header.failed_opens > 0) joined.failed_open = mine.header.failed_open;
   mine.header = joined;
   mine.ranks += other.ranks;
   for (std::size_t file = 0; file < mine.files.size(); ++file) {
@@ -301,7 +304,7 @@ Job JobSummary::job(const RankTrace& first) const {
       trace.header = group.header;
       trace.header.rank = static_cast<i64>(traces.size());
       trace.header.ranks = shown;
-      for (i64* const part : {&trace.header.cores.ran_ns, &trace.header.cores.queued_ns, &trace.header.cores.turns, &trace.header.busy_ns[0], &trace.header.busy_ns[1], &trace.header.held_ns}) *part /= group.ranks;
+      for (i64* const part : {&trace.header.cores.ran_ns, &trace.header.cores.queued_ns, &trace.header.cores.turns, &trace.header.busy_ns[0], &trace.header.busy_ns[1], &trace.header.held_ns, &trace.header.failed_opens, &trace.header.failed_open_ns}) *part /= group.ranks;
       trace.files = files_;
       const i64 number = of_group < 2 ? 0 : i * (group.ranks - 1) / (of_group - 1);
       for (std::size_t file = 0; file < files_.size(); ++file) {

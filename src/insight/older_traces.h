@@ -1,5 +1,5 @@
-// What traces of the versions before have otherwise than format.h says: a shorter header, and another list of totals. What they do not
-// know is 0. The structs stay as they were: who changes one that is used here keeps the old one.
+// What traces of the versions before have otherwise than format.h says: a shorter header, shorter totals, and before that another list of them. What
+// they do not know is 0. The structs stay as they were: who changes one that is used here keeps the old one.
 #pragma once
 
 #include <array>
@@ -16,7 +16,13 @@ inline constexpr i64 kLastWithOldTotals = 11;
 inline constexpr std::size_t header_bytes(i64 version) {
   if (version == 9) return offsetof(PieceHeader, members);
   if (version == 10) return offsetof(PieceHeader, busy_ns);
+  if (version <= 12) return offsetof(PieceHeader, failed_opens);
   return sizeof(PieceHeader);
+}
+
+// From kLastWithOldTotals on, a version that knows more of a file has it at the end of its record.
+inline constexpr std::size_t file_record_bytes(i64 version) {
+  return version == 12 ? offsetof(FileRecord, totals) + offsetof(FileTotals, resizes) : sizeof(FileRecord);
 }
 
 #define MERCUTIO_OLD_TOTALS_TO_CLOSES(F) F(files) F(reopens) F(opens) F(open_ns) F(closes) F(close_ns)

@@ -57,6 +57,9 @@ void join_headers(PieceHeader& mine, const PieceHeader& other) {
   mine.own_ns = std::max(mine.own_ns, other.own_ns);
   for (std::size_t way = 0; way < mine.busy_ns.size(); ++way) mine.busy_ns[way] += other.busy_ns[way];
   mine.held_ns += other.held_ns;
+  if (mine.failed_opens == 0) mine.failed_open = other.failed_open;
+  mine.failed_opens += other.failed_opens;
+  mine.failed_open_ns += other.failed_open_ns;
   mine.host_cores = std::max(mine.host_cores, other.host_cores);
   mine.calls_per_kept = std::max(mine.calls_per_kept, other.calls_per_kept);
   mine.events_seen += other.events_seen;

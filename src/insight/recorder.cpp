@@ -333,11 +333,36 @@ void Recorder::step(i64 file, i64 open, const TraceStep& step) {
   }
 }
 
-void Recorder::waited() {
-  if (!keeps_steps()) return;
-  TraceStep waited;
-  waited.kind = StepKind::kWait;
-  step(-1, 0, waited);
+// One wait may be for several accesses: its time counts once.
+void Recorder::waited(std::string_view name, i64 start_ns, i64 end_ns) {
+  if (keeps_steps()) {
+    TraceStep waited;
+    waited.kind = StepKind::kWait;
+    step(-1, 0, waited);
+  }
+  i64 slot = -1;
+  {
+    std::lock_guard lock(mutex_);
+    start_ns = std::max(start_ns, waited_until_ns_);
+    if (end_ns > start_ns) slot = known_slot(std::string(name)), waited_until_ns_ = end_ns;
+  }
+  if (slot >= 0) record(slot, TraceEvent{TraceKind::kBlocked, start_ns, end_ns});
+}
+
+// Of a file that was opened before, or its pattern; -1: of none, as those of tools.
+i64 Recorder::known_slot(const std::string& name) const {
+  if (const auto known = slots_.find(name); known != slots_.end()) return known->second;
+  const auto known = patterns_.find(pattern_key(name));
+  return known != patterns_.end() ? known->second : -1;
+}
+
+void Recorder::open_failed(std::string_view name, std::string_view why, i64 start_ns) {
+  std::lock_guard lock(mutex_);
+  const i64 end_ns = now_ns(), ns = end_ns - start_ns;
+  if (header_->failed_opens++ == 0) put_text(header_->failed_open, std::string(why.substr(0, 96)) + ": " + std::string(name));
+  header_->failed_open_ns += ns;
+  header_->last_ns = std::max(header_->last_ns, end_ns - steady_start_ns_);
+  add_held(held_.add(start_ns, end_ns));
 }
 
 std::vector<std::byte> Recorder::snapshot(const PieceLimits& limits) const {

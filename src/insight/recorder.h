@@ -41,7 +41,8 @@ class Recorder final : public Tracer {
   static Result<std::unique_ptr<Recorder>> make(const RecorderOptions& options);
   ~Recorder() override;
   std::unique_ptr<TraceSink> file(const FileFacts& facts) override;
-  void waited() override;
+  void waited(std::string_view name, i64 start_ns, i64 end_ns) override;
+  void open_failed(std::string_view name, std::string_view why, i64 start_ns) override;
 
   void note_run(std::string_view facts);  // lines "key=value": job, command, versions
   void finish();  // the process has reached its end
@@ -78,9 +79,11 @@ class Recorder final : public Tracer {
   i64 singles() const;  // records for a file each
   i64 slot_of(const FileFacts& facts, const std::string& library);
   i64 pattern_slot(const FileFacts& facts);
+  i64 known_slot(const std::string& name) const;
   bool opened_before(const FileFacts& facts);
   std::string library_of(const FileFacts& facts);
   void cover(const TraceEvent& event, i64 accesses);
+  i64 size_calls_ns(const TraceEvent& event);
   void add_busy(std::size_t way, i64 ns);
   void add_held(i64 ns);
   bool count(FileTotals& totals, i64 file, const TraceEvent& event);
@@ -132,6 +135,7 @@ class Recorder final : public Tracer {
   std::vector<Numbering> calls_of_;             // per file
   i64 openings_ = 0;
   bool any_opened_ = false;
+  i64 waited_until_ns_ = 0, sizes_until_ns_ = 0;   // of the last wait for an access, and of the last call for a size
   std::array<CoveredTime, 2> busy_;             // reading, writing
   CoveredTime held_;
   std::vector<bool> changed_;                   // per file: written since the last sync

@@ -14,7 +14,7 @@ constexpr i64 kOpeningsKept = 1024;  // opens, closes and syncs whose events are
 
 // A call for the file as a whole.
 static bool is_of_the_file(TraceKind kind) {
-  return kind == TraceKind::kOpen || kind == TraceKind::kClose || kind == TraceKind::kSync || kind == TraceKind::kSize;
+  return kind == TraceKind::kOpen || kind == TraceKind::kClose || kind == TraceKind::kSync || kind == TraceKind::kSize || kind == TraceKind::kResize;
 }
 
 void Recorder::record(i64 file, const TraceEvent& event) {
@@ -46,8 +46,16 @@ void Recorder::cover(const TraceEvent& event, i64 accesses) {
     const std::size_t way = event.access->direction == Direction::kWrite ? 1 : 0;
     add_busy(way, accesses * busy_[way].add(event.start_ns, event.end_ns));
   }
-  const i64 times = event.kind == TraceKind::kSize ? event.pieces : accesses;
-  if (file || (access && event.access->waited)) add_held(times * held_.add(event.start_ns, event.end_ns));
+  if (!file && !(access && event.access->waited)) return;
+  const i64 fresh = held_.add(event.start_ns, event.end_ns);
+  add_held(event.kind == TraceKind::kSize ? size_calls_ns(event) : accesses * fresh);
+  if (event.kind == TraceKind::kSize) sizes_until_ns_ = event.end_ns;
+}
+
+// One stands for several, which took no longer than the time since the one before.
+i64 Recorder::size_calls_ns(const TraceEvent& event) {
+  const i64 ns = event.end_ns - event.start_ns;
+  return std::max(ns, std::min(event.pieces * ns, event.end_ns - std::max(sizes_until_ns_, steady_start_ns_)));
 }
 
 void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes) {
@@ -112,7 +120,11 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
       changed_[place] = false;
       break;
     case TraceKind::kSize:
-      totals.size_calls += event.pieces, totals.size_ns += event.pieces * ns;
+      totals.size_calls += event.pieces, totals.size_ns += size_calls_ns(event);
+      break;
+    case TraceKind::kResize:
+      ++totals.resizes, totals.resize_ns += ns;
+      totals.late_resize_ns += event.late_ns;
       break;
     case TraceKind::kBlocked:
       totals.blocked_ns += ns;
@@ -197,7 +209,7 @@ void Recorder::add_access(FileTotals& totals, i64 file, const TraceEvent& event)
   const i64 between = event.start_ns - last_end_ns_[place];
   if (between > 0 && between < kBetweenNs) totals.between_ns += between;
   last_end_ns_[place] = event.end_ns;
-  if (!facts.waited) ++totals.unwaited_calls, totals.unwaited_ns += ns;
+  if (!facts.waited) ++totals.unwaited_calls, totals.unwaited_ns += ns, totals.unwaited_class_ns[static_cast<std::size_t>(&part - totals.classes.data())] += ns;
   if (event.offset >= 0) {
     next_offset_[place] = facts.end_offset;
     part.begin_place = part.begin_place == 0 ? event.offset + 1 : std::min(part.begin_place, event.offset + 1);

@@ -62,7 +62,7 @@ class Rank {
     step.collective = true;
     sink_->step(step);
   }
-  void waited() { recorder_->waited(); }
+  void waited() { recorder_->waited("f", 0, 0); }
   RankTrace trace(const PieceLimits& limits = {}) { return std::move(parse_trace(recorder_->snapshot(limits))->front()); }
 
  private:

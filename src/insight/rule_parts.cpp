@@ -14,7 +14,7 @@ i64 ranks_where(const JobFile& file, const std::function<bool(const FileTotals&)
 double sum_of_members(const JobFile& file, const std::function<double(const JobFile&)>& value) {
   double sum = 0;
   for (const JobFile* one : file.members) sum += value(*one);
-  return sum;
+  return sum * file.times;
 }
 
 double sum_of_ranks(const JobFile& file, const std::function<double(const FileTotals&)>& value) {

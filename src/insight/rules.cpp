@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "insight/costs.h"
+#include "insight/families.h"
 #include "insight/findings.h"
 #include "insight/remedies.h"
 #include "insight/rule_parts.h"
@@ -37,6 +38,17 @@ double times_read(const JobFile& file) {
   return parts >= 1.5 * size && times >= 4 ? times : 0;
 }
 
+// How often a rank reads the same, and how many ranks do.
+double passes_of(const JobFile& file) {
+  const double parts = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); });
+  return parts > 0 ? static_cast<double>(of(file.all, Direction::kRead, false).bytes) / parts : 1;
+}
+
+// Out of a page cache each rank reads as fast as others could hand it on.
+bool worth_reading_once(const JobFile& file) {
+  return times_read(file) > 0 && (!is_local(file) || passes_of(file) >= 2);
+}
+
 Direction main_direction(const JobFile& file) {
   return 2 * bytes_written(file) >= file.all.bytes() ? Direction::kWrite : Direction::kRead;
 }
@@ -45,8 +57,8 @@ template <Direction direction>
 std::optional<Detection> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
-  if (direction == Direction::kRead && times_read(file) > 0) return {};
-  const double now = seconds_held(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
+  if (direction == Direction::kRead && worth_reading_once(file)) return {};
+  const auto [now, at_most] = seconds_held(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
   const double rate = rate_of(job, file, direction), meet = own_meeting(job, file);
   const double after = worst(file, [rate, meet](const FileTotals& one) {   // a call for each open
     return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
@@ -61,16 +73,16 @@ std::optional<Detection> small(const Job& job, const JobFile& file) {
                     (absorbed > 0 ? ", " + number_text(absorbed) + " of them only as far as a buffer" : ""),
                 {{advice(by_shared_pointer(file) ? Advice::kOrdered : alone ? Advice::kFewerCallsAlone : Advice::kFewerCalls,
                          direction, file.library),
-                  now - after - spread}}};
+                  now - after - spread, at_most}}};
 }
 
 // What independent accesses to several pieces cost beyond collective ones.
-double strided_seconds(const Job& job, const JobFile& file, Direction direction) {
+Held strided_seconds(const Job& job, const JobFile& file, Direction direction) {
   const ClassTotals& all = of(file.all, direction, false);
-  const double now = seconds_held(file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const auto [now, at_most] = seconds_held(file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
   const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
   const auto calls = static_cast<i64>(worst(file, [direction](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
-  return now - seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls});
+  return {now - seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls}), at_most};
 }
 
 // Each call is a meeting of the ranks, for little data.
@@ -102,8 +114,9 @@ std::optional<Detection> strided(const Job& job, const JobFile& file) {
   if (!several_ranks_stride(file, direction)) return {};
   if (direction == Direction::kWrite && merges(file)) return {};
   if (direction == Direction::kRead && (reads_holes(file) || times_read(file) > 0)) return {};
+  const auto [saved, at_most] = strided_seconds(job, file, direction);
   return Detection{number_text(all.strided_calls) + " independent calls, pieces of " + average(all.piece_bytes, all.calls) + " on average",
-                {{together_advice(job, file, direction), strided_seconds(job, file, direction)}}};
+                {{together_advice(job, file, direction), saved, at_most}}};
 }
 
 std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
@@ -127,13 +140,16 @@ std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
 // What all files take a rank, without waiting for late ranks.
 double own_in_all(const Job& job, std::size_t rank) {
   double seconds = 0;
-  for (const JobFile& file : job.files) seconds += seconds_of(file.by_rank[rank].held_ns()) - late_of_all(file.by_rank[rank]);
+  for (const JobFile& file : job.files) {
+    const FileTotals held = file.by_rank[rank].as_held();
+    seconds += seconds_of(held.held_ns()) - late_of_all(held);
+  }
   return std::max(0.0, seconds);
 }
 
 // In calls in which it may wait for others.
 bool meets_others(const FileTotals& one) {
-  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs > 0;
+  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs + one.resizes > 0;
 }
 
 // Several ranks may be late.
@@ -152,37 +168,67 @@ std::string who_waits(const JobFile& file, double least) {
   return who + seconds_text(sum / static_cast<double>(std::max<i64>(1, ranks))) + (all - ranks > 1 ? " each for others, among them " : " each for ");
 }
 
-std::optional<Detection> straggler(const Job& job, const JobFile& file) {
-  double sum = 0, work = 0, own = 0, least = 1e300;
-  i64 ranks = 0;
-  std::size_t late = 0;
+// How late ranks are that meet, beyond what their I/O explains, which is what other rules are about, and that others were on their cores.
+struct Lateness {
+  std::size_t rank = 0;   // that waits least
+  double count = 0, least = 0, sum = 0, work = 0;
+  double steady = 0, steady_mean = 0;   // what half of the ranks or more wait longer than it, and what they wait on average
+  double in_turns = 0;                  // what even that one waits: ranks are late in turns
+  double balanced() const { return steady_mean + in_turns; }
+  // Of ranks that are late one at a time, each waits for all others.
+  double without() const { return steady + in_turns * count / (count - 1); }
+};
+
+std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
+  Lateness found;
+  double own = 0;
+  std::vector<double> waits;
+  found.least = 1e300;
   for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) {
     const FileTotals& one = file.by_rank[rank];
     if (!meets_others(one)) continue;
-    ++ranks;
     const double waited = late_of_all(one);
-    sum += waited;
-    work = std::max(work, seconds_of(one.held_ns()) - waited);
+    found.count += 1;
+    found.sum += waited;
+    found.work = std::max(found.work, seconds_of(one.held_ns()) - waited);
     own += own_in_all(job, rank);
-    if (waited < least) least = waited, late = rank;
+    waits.push_back(waited);
+    if (waited < found.least) found.least = waited, found.rank = rank;
   }
-  if (ranks < 2) return {};
-  // The work of those that are late, shared by all, still takes its part. What even the rank waits that waits least is due to
-  // ranks that are late in turns, as far as neither their I/O nor others on their cores make them so.
-  const auto count = static_cast<double>(ranks);
+  if (found.count < 2) return {};
+  std::sort(waits.begin(), waits.end());
+  const double most = waits[waits.size() / 2];   // a few that wait for all others have little to do
   const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
-  const double in_turns = std::max(0.0, least - work - queued);
-  const double for_its_io = std::max(0.0, own_in_all(job, late) - own / count);   // which is what other rules are about
-  const double one_late = std::max(0.0, (sum - least * count) / count - for_its_io), lost = one_late + in_turns;
-  if (lost < 0.1 || lost * count < 0.1 * (sum + work * count)) return {};
-  const PieceHeader& header = job.traces[late].header;
+  const double of_late = own_in_all(job, found.rank);
+  found.in_turns = std::max(0.0, std::min(found.least, between_calls(file)) - found.work - queued);
+  found.steady_mean = std::max(0.0, found.sum / found.count - found.least - std::max(0.0, of_late - own / found.count));
+  found.steady = std::max(0.0, most - found.least - std::max(0.0, of_late - (own - of_late) / (found.count - 1)));
+  return found;
+}
+
+std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
+  const std::optional<Lateness> late = lateness_of(job, file);
+  if (!late || late->balanced() < 0.1 || late->without() < 0.1 || late->balanced() * late->count < 0.1 * (late->sum + late->work * late->count)) return {};
+  const bool at_most = late->count < static_cast<double>(job.traces.size());   // the others may take as long
+  const std::string overlaps = " overlap with MPI_File_iwrite_all or iread_all";
+  if (late->in_turns > late->steady_mean)
+    return Detection{"each rank waits " + seconds_text(late->least) + " or more for others, another one each time",
+                     {{"see what makes a rank late between accesses", late->without(), at_most},
+                      {"balance what the ranks do between accesses, or let it" + overlaps, late->balanced(), at_most}}};
+  const PieceHeader& header = job.traces[late->rank].header;
   const std::string rank = "rank " + number_text(header.rank);
-  const std::string overlaps = "work that can't be balanced overlaps with MPI_File_iwrite_all or iread_all";
-  if (in_turns > one_late)
-    return Detection{"each rank waits " + seconds_text(least) + " or more for others, another one each time",
-                     {{"balance what the ranks do between accesses; " + overlaps, lost}}};
-  return Detection{who_waits(file, least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(least),
-                {{"see what " + rank + " does between accesses; " + overlaps, lost}}};
+  return Detection{who_waits(file, late->least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(late->least),
+                   {{"see what " + rank + " does between accesses that those that wait do not", late->without(), at_most},
+                    {"divide that work evenly among the ranks", late->balanced(), at_most}}};
+}
+
+std::optional<Detection> straggler(const Job& job, const JobFile& file) {
+  std::optional<Detection> worst_found;
+  for (const MeetingRanks& group : meetings_of(file)) {
+    std::optional<Detection> found = group.known ? lateness_among(job, group.files) : std::nullopt;
+    if (found && (!worst_found || found->options[0].saved > worst_found->options[0].saved)) worst_found = std::move(found);
+  }
+  return worst_found;
 }
 
 std::optional<Detection> serial(const Job& job, const JobFile& file) {
@@ -191,7 +237,7 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
     return {};
   const double most = worst(file, [](const FileTotals& one) { return static_cast<double>(one.bytes()); });
   if (most < 1e6 || most < 0.9 * static_cast<double>(file.all.bytes())) return {};
-  const double now = worst(file, [](const FileTotals& one) {
+  const auto [now, at_most] = seconds_held(file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
   });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
@@ -201,11 +247,12 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
   const double collected = std::clamp(run_seconds(job) - now, 0.0, seconds_collected(job, writes));
   return Detection{"one of " + number_text(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
                 {{advice(Advice::kAllRanks, main_direction(file), file.library),
-                  now * (1 - 1 / parts) + collected - calls * own_meeting(job, file)}}};
+                  now * (1 - 1 / parts) + collected - calls * own_meeting(job, file), at_most}}};
 }
 
 double reopens_of(const FileTotals& one) { return static_cast<double>(one.reopens); }
 double different_of(const FileTotals& one) { return static_cast<double>(one.opens - one.reopens); }
+double resizes_of(const FileTotals& one) { return static_cast<double>(one.resizes); }
 double syncs_of(const FileTotals& one) { return static_cast<double>(one.syncs); }
 
 // The first open of a job takes longer than those that follow.
@@ -259,10 +306,38 @@ std::optional<Detection> many_syncs(const Job&, const JobFile& file) {
 }
 
 std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
-  const double times = times_read(file);
-  if (times == 0) return {};
-  return Detection{bytes_text(read_ranges(file)) + " read " + number_text(static_cast<i64>(times)) + " times altogether",
-                {{advice(opened_alone(job, file) ? Advice::kReadOnceAlone : Advice::kReadOnce, Direction::kRead, file.library), alone_seconds(file, Direction::kRead) * (1 - 1 / times)}}};
+  if (!worth_reading_once(file)) return {};
+  const double times = times_read(file), passes = std::max(1.0, passes_of(file));
+  const auto [now, at_most] = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
+  Detection detection{bytes_text(read_ranges(file)) + " read " + number_text(static_cast<i64>(times)) + " times altogether", {}};
+  if (passes >= 2) detection.options.push_back({"read it once, and keep it in memory", now * (1 - 1 / passes), at_most});
+  const Advice once = opened_alone(job, file) ? Advice::kReadOnceAlone : Advice::kReadOnce;
+  if (!is_local(file))
+    detection.options.push_back({advice(once, Direction::kRead, file.library), now * (1 - 1 / times) - seconds_collected(job, read_ranges(file)), at_most});
+  return detection;
+}
+
+// Ranks ask for the size again and again, or change it: each change is a meeting of the ranks.
+std::optional<Detection> size_queries(const Job&, const JobFile& file) {
+  const double calls = worst(file, [](const FileTotals& one) { return static_cast<double>(one.size_calls); });
+  if (calls < static_cast<double>(kManyCalls)) return {};
+  const auto [now, at_most] = seconds_held(file, [](const FileTotals& one) { return seconds_of(one.size_ns); });
+  return Detection{number_text(static_cast<i64>(calls)) + " calls of MPI_File_get_size a rank, " + seconds_text(now),
+                   {{"ask once, and count what is written since", now * (1 - static_cast<double>(file.members.size()) / calls), at_most}}};
+}
+
+bool resized_often(const JobFile& file) {
+  return worst(file, resizes_of) >= kManyTimes;
+}
+
+std::optional<Detection> resized(const Job&, const JobFile& file) {
+  if (!resized_often(file)) return {};
+  const double resizes = worst(file, resizes_of), left = static_cast<double>(file.members.size()), between = between_calls(file);
+  const double now = worst(file, [between](const FileTotals& one) {
+    return resize_seconds(one) + std::max(0.0, seconds_of(one.late_resize_ns) - between);
+  });
+  return Detection{number_text(static_cast<i64>(resizes)) + " changes of the size, " + seconds_text(now),
+                   {{"set the size once, before the loop, or not at all: a write beyond the end makes the file longer", (now + waits_in_turns(file, now)) * (1 - left / resizes)}}};
 }
 
 std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {
@@ -357,6 +432,8 @@ constexpr Way kWays[] = {{small<Direction::kWrite>},
                          {reopened, opened_often},
                          {many_files},
                          {many_syncs, synced_often},
+                         {resized, resized_often},
+                         {size_queries},
                          {same_data_read},
                          {small_stripes},
                          {one_stripe},

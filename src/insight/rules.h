@@ -14,6 +14,7 @@ namespace mercutio {
 struct Option {
   std::string text;
   double saved = 0;  // seconds; below 0: the job would take longer
+  bool at_most = false;  // as in Held (costs.h)
 };
 
 struct Detection {

@@ -145,7 +145,7 @@ std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   if (!merges(file)) return {};
   const Merging merging = merging_of(file);
   const auto merging_alone = [&merging](const FileTotals& one) { return merging_alone_seconds(one, merging); };
-  const double alone = seconds_held(file, merging_alone);
+  const auto [alone, at_most] = seconds_held(file, merging_alone);
   const double together = worst(file, [&](const FileTotals& one) {
     const ClassTotals& writes = of(one, Direction::kWrite, true);
     return seconds_with_turns(job, writes, merging_seconds(writes, merging));
@@ -156,7 +156,7 @@ std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   const bool asked = has_text(file, TextKind::kNotes, "romio_ds_write=enable");
   Detection detection{bytes_text(merged) + " read and " + bytes_text(stored) + " written to write " + bytes_text(written) +
                     (file.all.locks > 0 ? ", " + number_text(file.all.locks) + " locks" : ""),
-                {{asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", alone + together - apart}}};
+                {{asked ? "drop romio_ds_write=enable" : "export MERCUTIO_HINTS=romio_ds_write=disable", alone + together - apart, at_most}}};
   const double overlap = overlap_of(file);
   const auto writes = [](const FileTotals& mine) { return of(mine, Direction::kWrite, false).calls + of(mine, Direction::kWrite, true).calls > 0; };
   if (!several_ranks(file, writes) || !worth_moving_together(file, written, stored, overlap)) return detection;
@@ -171,7 +171,7 @@ std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   // when nothing is merged, which is also quicker where it is little of what is read.
   const double left = std::max(overlap >= 1.5 ? 1 / overlap : 0, written / (written + merged + stored));
   const double exchange = spread_seconds(job, merging.bytes, merging.pieces) + static_cast<double>(calls_of_a_rank(file, Direction::kWrite)) * own_meeting(job, file);
-  detection.options.push_back({together_advice(job, file, Direction::kWrite), alone - worst(file, merging_alone) * left - exchange});
+  detection.options.push_back({together_advice(job, file, Direction::kWrite), alone - worst(file, merging_alone) * left - exchange, at_most});
   return detection;
 }
 
@@ -180,27 +180,27 @@ std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
   const Excess excess = excess_of(file);
   if (!excess.noticeable()) return {};
   const double part = static_cast<double>(excess.bytes()) / static_cast<double>(std::max(excess.moved, excess.bytes()));
-  const double reading = seconds_held(file, [](const FileTotals& one) { return reading_seconds(one, false); }) +
-                         worst(file, [&job](const FileTotals& one) { return seconds_with_turns(job, of(one, Direction::kRead, true), reading_seconds(one, true)); });
+  const auto [alone, at_most] = seconds_held(file, [](const FileTotals& one) { return reading_seconds(one, false); });
+  const double reading = alone + worst(file, [&job](const FileTotals& one) { return seconds_with_turns(job, of(one, Direction::kRead, true), reading_seconds(one, true)); });
   const double saved = part * reading;
-  const Option closer{"put what is read together closer together in the file", saved};
+  const Option closer{"put what is read together closer together in the file", saved, at_most};
   const bool together = of(file.all, Direction::kRead, true).bytes > of(file.all, Direction::kRead, false).bytes;
   if (!excess.by_holes()) {
     const bool advance = excess.unused >= excess.windows, asked = has_text(file, TextKind::kNotes, "mercutio_read_ahead=enable");
     const Option without{asked ? "drop mercutio_read_ahead=enable" : "export MERCUTIO_HINTS=mercutio_read_ahead=disable",
-                         saved - (advance ? seconds_without_read_ahead(job, file) : 0)};
+                         saved - (advance ? seconds_without_read_ahead(job, file) : 0), at_most};
     return Detection{excess_text(excess), {advance ? without : closer}};
   }
   Detection detection{excess_text(excess), {}};
   if (several_ranks_stride(file, Direction::kRead) && worth_moving_together(file, static_cast<double>(excess.asked), static_cast<double>(excess.moved), overlap_of_reads(file))) {
-    const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
-    detection.options.push_back({together_advice(job, file, Direction::kRead), now - seconds_of_reads_together(job, file, excess)});
+    const double now = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); }).seconds;
+    detection.options.push_back({together_advice(job, file, Direction::kRead), now - seconds_of_reads_together(job, file, excess), at_most});
   }
   const bool asked = has_text(file, TextKind::kNotes, "romio_ds_read=enable");
   const std::string apart = std::string("export MERCUTIO_HINTS=\"") + (together ? "romio_cb_read=disable;" : "") + "romio_ds_read=disable\"";
   const double seconds_apart = is_local(file) ? seconds_in_pieces(job, file, Direction::kRead, static_cast<double>(excess.asked), pieces_read(file)) : reading;
   if (!is_local(file) || !reads_are_mixed(file))
-    detection.options.push_back({asked && !together ? "drop romio_ds_read=enable" : apart, reading - seconds_apart});
+    detection.options.push_back({asked && !together ? "drop romio_ds_read=enable" : apart, reading - seconds_apart, at_most});
   detection.options.push_back(closer);
   return detection;
 }

@@ -33,7 +33,9 @@ void FileTotals::add(const FileTotals& other) {
     FileTotals& mine = *this;
     const FileTotals& theirs = other;
     MERCUTIO_FILE_TOTALS(MERCUTIO_FOLD)
+    MERCUTIO_LATER_TOTALS(MERCUTIO_FOLD)
   }
+  fold(unwaited_class_ns, other.unwaited_class_ns);
   for (std::size_t i = 0; i < classes.size(); ++i) {
     ClassTotals& mine = classes[i];
     const ClassTotals& theirs = other.classes[i];
@@ -60,7 +62,9 @@ void FileTotals::multiply(double times) {
   {
     FileTotals& part = *this;
     MERCUTIO_FILE_TOTALS(MERCUTIO_MULTIPLY)
+    MERCUTIO_LATER_TOTALS(MERCUTIO_MULTIPLY)
   }
+  std::for_each(unwaited_class_ns.begin(), unwaited_class_ns.end(), multiply_one);
   for (ClassTotals& part : classes) {
     if (part.none()) continue;
     MERCUTIO_CLASS_TOTALS(MERCUTIO_MULTIPLY)
@@ -95,9 +99,33 @@ i64 FileTotals::phase_ns(Phase phase) const {
 }
 
 i64 FileTotals::held_ns() const {
-  i64 sum = open_ns + close_ns + sync_ns + size_ns + blocked_ns - unwaited_ns;
+  i64 sum = open_ns + close_ns + sync_ns + size_ns + resize_ns + blocked_ns - unwaited_ns;
   for (const ClassTotals& one : classes) sum += one.ns;
   return sum;
+}
+
+// Of each class what it did not wait for shrinks to the part for which it was blocked all the same, and the phases and storage requests with it.
+FileTotals FileTotals::as_held() const {
+  FileTotals held = *this;
+  if (unwaited_ns <= 0) return held;
+  const i64 blocked = std::min(blocked_ns, unwaited_ns);
+  const double hidden = 1 - static_cast<double>(blocked) / static_cast<double>(unwaited_ns);
+  const auto scale = [](i64& ns, double times) { ns = static_cast<i64>(static_cast<double>(ns) * times + 0.5); };
+  const auto kept_of = [hidden](i64 unwaited, i64 all) {
+    return all > 0 ? std::max(0.0, 1 - hidden * static_cast<double>(unwaited) / static_cast<double>(all)) : 1;
+  };
+  for (std::size_t way = 0; way < storage.size(); ++way) {
+    const double kept = kept_of(unwaited_class_ns[way] + unwaited_class_ns[way + 2], classes[way].ns + classes[way + 2].ns);
+    for (i64* ns : {&held.storage[way].ns, &held.storage[way].large_ns}) scale(*ns, kept);
+  }
+  for (std::size_t i = 0; i < classes.size(); ++i) {
+    const double kept = kept_of(unwaited_class_ns[i], classes[i].ns);
+    scale(held.classes[i].ns, kept);
+    for (i64& ns : held.classes[i].phase_ns) scale(ns, kept);
+    held.unwaited_class_ns[i] = 0;
+  }
+  held.unwaited_ns = 0, held.blocked_ns = blocked_ns - blocked;
+  return held;
 }
 
 }  // namespace mercutio

@@ -28,6 +28,8 @@ inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses h
               F(hole_bytes, kSum) F(unwaited_calls, kSum) F(unwaited_ns, kSum) F(between_ns, kSum) F(first_ns, kMin) F(last_ns, kMax) F(end_offset, kMax) \
                   F(ranks, kMax) F(nodes, kMax) F(block_bytes, kMax) F(stripe_bytes, kMax) F(stripe_count, kMax)  \
                       F(first_server, kMax)
+// Those that versions of the trace have added (older_traces.h), the latest last.
+#define MERCUTIO_LATER_TOTALS(F) F(resizes, kSum) F(resize_ns, kSum) F(late_resize_ns, kSum)
 #define MERCUTIO_CLASS_TOTALS(F)                                                                                      \
   F(calls, kSum)                                                                                                      \
   F(bytes, kSum) F(ns, kSum) F(small_calls, kSum) F(strided_calls, kSum) F(jumping_calls, kSum) F(failed_calls, kSum) \
@@ -36,9 +38,9 @@ inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses h
   F(calls, kSum)                                                                                                \
   F(bytes, kSum) F(span_bytes, kSum) F(pieces, kSum) F(ns, kSum) F(small_calls, kSum) F(misaligned_calls, kSum) \
       F(longest_ns, kMax) F(absorbed_calls, kSum) F(unused_bytes, kSum) F(large_bytes, kSum) F(large_ns, kSum)
-// late_*: of opens and closes, and of syncs, what a rank waited for others that came later, as kArrive is of accesses; first_open_ns: without that,
-// of the first file that the process opened.
-// size_*: calls that ask for the file's size, or change it. shared_calls: accesses by the shared file pointer. adapted_*: of collective
+// late_*: of opens and closes, of syncs and of changes of the size, what a rank waited for others that came later, as kArrive is of accesses;
+// first_open_ns: without that, of the first file that the process opened.
+// size_*: calls that ask for the file's size. resize_*: those that change it, which are collective. shared_calls: accesses by the shared file pointer. adapted_*: of collective
 // accesses that mercutio_adapt carried out in another way than the default: what they asked for, what storage moved for them, and why.
 // files: distinct ones that were opened, counted by the first rank of those that opened them together; reopens: opens of a file that
 // this rank had opened before. between_ns: between accesses that follow each other at once, so that no work can lie between them but the calls' own.
@@ -70,6 +72,8 @@ struct FileTotals {
   MERCUTIO_FILE_TOTALS(MERCUTIO_TOTAL_FIELD)
   std::array<ClassTotals, kClasses> classes{};
   std::array<StorageTotals, 2> storage{};  // read, write
+  MERCUTIO_LATER_TOTALS(MERCUTIO_TOTAL_FIELD)
+  std::array<i64, kClasses> unwaited_class_ns{};  // of unwaited_ns, by class
   bool operator==(const FileTotals&) const = default;
 
   ClassTotals& of(Direction direction, bool collective) {
@@ -81,8 +85,10 @@ struct FileTotals {
   i64 calls() const;
   i64 bytes() const;
   i64 phase_ns(Phase phase) const;
-  // The time that the program spent blocked in I/O: accesses that it waited for, opens, closes and syncs.
+  // The time that the program spent blocked in I/O: accesses that it waited for, opens, closes, syncs and sizes.
   i64 held_ns() const;
+  // The same as times of the accesses: what went on while the program did something else is no part of them.
+  FileTotals as_held() const;
 };
 
 #undef MERCUTIO_TOTAL_FIELD
@@ -106,6 +112,8 @@ void visit_totals(const FileTotals& totals, Visit visit) {
     MERCUTIO_STORAGE_TOTALS(MERCUTIO_VISIT_PART)
     for (std::size_t s = 0; s < part.sizes.size(); ++s) visit(prefix + "sizes." + std::to_string(s), part.sizes[s]);
   }
+  MERCUTIO_LATER_TOTALS(MERCUTIO_VISIT)
+  for (std::size_t i = 0; i < totals.classes.size(); ++i) visit(std::string(kClassNames[i]) + ".unwaited_ns", totals.unwaited_class_ns[i]);
 #undef MERCUTIO_VISIT
 #undef MERCUTIO_VISIT_PART
 }

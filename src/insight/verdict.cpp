@@ -35,9 +35,10 @@ struct Sums {
 Sums sums_of(const Job& job) {
   Sums sums;
   for (std::size_t i = 0; i < job.traces.size(); ++i) sums.held += job.held_seconds(i) * static_cast<double>(job.traces[i].header.members);
+  for (const RankTrace& trace : job.traces) sums.files += seconds_of(trace.header.failed_open_ns);
   for (const JobFile& file : job.files) {
-    const FileTotals& all = file.all;
-    sums.files += opening_seconds(all) + sync_seconds(all) + seconds_of(all.size_ns);
+    const FileTotals all = file.all.as_held();
+    sums.files += opening_seconds(all) + sync_seconds(all) + resize_seconds(all) + seconds_of(all.size_ns);
     sums.late += late_of_all(all);
     for (std::size_t i = 0; i < kPhases; ++i)
       sums.phases[i] += static_cast<double>(all.phase_ns(static_cast<Phase>(i))) * 1e-9;
@@ -82,9 +83,10 @@ std::string text_of(const Finding& one, bool with_cost) {
   std::string out = one.title + " [" + one.id + "]";
   const bool costs = with_cost && gains(one.factor);
   if (costs)
-    out += ": costs about " + seconds_text(one.seconds) + "; without it the run is " + factor_text(one.factor) + " times as fast";
+    out += std::string(one.at_most ? ": costs at most " : ": costs about ") + seconds_text(one.seconds) + "; without it the run is " +
+           (one.at_most ? "up to " : "") + factor_text(one.factor) + " times as fast";
   const std::string files = one.files > 1 ? " (" + count_of(one.files, "file") + ")" : "";
-  out += "\n   " + printable(one.file + files + ": " + one.evidence) + "\n";
+  out += "\n   " + printable(one.file + files + ": " + one.evidence + (costs && one.at_most ? "; as far as other ranks wait for it, which MPI-IO does not show" : "")) + "\n";
   std::string worst;
   for (const auto& [name, seconds] : one.worst) worst += (worst.empty() ? "" : ", ") + name + " " + seconds_text(seconds);
   if (!worst.empty()) out += "   longest: " + printable(worst) + "\n";
@@ -101,6 +103,22 @@ std::string source_of(const Job& job) {
   for (const auto& [key, value] : job.run)
     if (key == "source") return value;
   return "";
+}
+
+// Of the rank where most did.
+std::string failed_opens_of(const Job& job) {
+  double most = 0, seconds = 0;
+  std::string why;
+  for (const RankTrace& trace : job.traces) {
+    const double opens = static_cast<double>(trace.header.failed_opens) / static_cast<double>(trace.header.members);
+    if (opens <= most) continue;
+    most = opens;
+    seconds = seconds_of(trace.header.failed_open_ns) / static_cast<double>(trace.header.members);
+    why = text_in(trace.header.failed_open);
+  }
+  if (most <= 0) return "";
+  const i64 opens = std::max<i64>(1, static_cast<i64>(most + 0.5));
+  return "  " + count_of(opens, "open") + " of a rank failed, in " + seconds_text(seconds) + ", first of all: " + printable(why) + "\n";
 }
 
 // While the program wrote, and while it read.
@@ -165,7 +183,8 @@ std::string adapting_of(const Job& job) {
 }  // namespace
 
 std::string verdict(const Job& job) {
-  if (job.files.empty() && job.finished)
+  const std::string failed = failed_opens_of(job);
+  if (job.files.empty() && job.finished && failed.empty())
     return "mercutio: " + printable(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
   const Sums sums = sums_of(job);
   const auto ranks = static_cast<double>(std::max<i64>(1, job.known_ranks));
@@ -189,11 +208,12 @@ std::string verdict(const Job& job) {
   out += "  " + count_of(job.file_count(), "file") + ", " + bytes_text(sums.written) + " written, " +
          bytes_text(sums.read) + " read" +
          rates_of(job) + "\n";
+  out += failed;
   if (sums.absorbed > 0) {
     out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + std::to_string(sums.absorbed) + " only went as far as a buffer; storage had " +
            count_of(sums.requests, "request") + "\n";
   }
-  out += "  time: " + split_of(sums) + "\n";
+  out += "  of the I/O: " + split_of(sums) + "\n";
   if (const double queued = static_cast<double>(job.cores.queued_ns) * 1e-9 / ranks; queued >= 0.1 * job.seconds)
     out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
   out += adapting_of(job);

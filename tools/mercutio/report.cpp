@@ -122,6 +122,8 @@ const char* name_of(TraceKind kind) {
       return "blocked";
     case TraceKind::kSize:
       return "size";
+    case TraceKind::kResize:
+      return "resize";
     case TraceKind::kAbsorbedRead:
       return "absorbed_read";
     case TraceKind::kAbsorbedWrite:
@@ -211,6 +213,7 @@ void put_findings(Json& json, const Job& job) {
     json.close(']');
     json.key("seconds").value(finding.seconds);
     json.key("factor").value(finding.factor);
+    json.key("at_most").value(finding.at_most);
     json.key("worth").value(finding.worth);
     json.key("evidence").value(finding.evidence);
     json.key("remedies").open('[');

@@ -128,22 +128,37 @@ static void misaligned(void) {
   free(data);
 }
 
+/* What ranks do before a collective call: late ones take longer. With 1 that is divided evenly, with 2 it is gone. */
+static void work(int late, int late_ranks, unsigned longer) {
+  usleep(20000 + (fixed == 1 ? longer * late_ranks / ranks : late && !fixed ? longer : 0));
+}
 static void straggler(void) {
   char* data = filled(MEBI);
   MPI_File file = open_all(MPI_INFO_NULL);
   for (int i = 0; i < 4; ++i) {
-    usleep(fixed ? 100000 : rank == 1 ? 400000 : 0);
+    work(rank == 1, 1, 400000);
     MPI_File_write_at_all(file, ((MPI_Offset)i * ranks + rank) * MEBI, data, MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   MPI_File_close(&file);
   free(data);
 }
 
-/* The others wait for a late rank in opens, closes and syncs, which take next to nothing themselves. */
+static void half_late(void) {
+  char* data = filled(65536);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 10; ++i) {
+    work(rank < 2, 2, 100000);
+    MPI_File_write_at_all(file, ((MPI_Offset)i * ranks + rank) * 65536, data, 65536, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+
+/* The others wait for a late rank in opens, closes, syncs and changes of the size, which take next to nothing themselves. */
 static void late_opens(void) {
   char* data = filled(65536);
   for (int i = 0; i < 20; ++i) {
-    usleep(fixed ? 15000 : rank == 3 ? 60000 : 0);
+    work(rank == 3, 1, 60000);
     MPI_File file = open_all(MPI_INFO_NULL);
     MPI_File_write_at_all(file, (MPI_Offset)rank * 65536, data, 65536, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
@@ -155,11 +170,30 @@ static void late_syncs(void) {
   MPI_File file = open_all(MPI_INFO_NULL);
   for (int i = 0; i < 20; ++i) {
     MPI_File_write_at(file, ((MPI_Offset)i * ranks + rank) * 65536, data, 65536, MPI_BYTE, MPI_STATUS_IGNORE);
-    usleep(fixed ? 15000 : rank == 3 ? 60000 : 0);
+    work(rank == 3, 1, 60000);
     MPI_File_sync(file);
   }
   MPI_File_close(&file);
   free(data);
+}
+static void late_sizes(void) {
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 20; ++i) {
+    work(rank == 2, 1, 60000);
+    MPI_File_set_size(file, (i + 1) * 4096);
+  }
+  MPI_File_close(&file);
+}
+static void resized(void) {
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = fixed ? 9999 : 0; i < 10000; ++i) MPI_File_set_size(file, (i + 1) * 4096);
+  MPI_File_close(&file);
+}
+static void size_queries(void) {
+  MPI_Offset bytes = 0;
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < (fixed ? 1 : 500000); ++i) MPI_File_get_size(file, &bytes);
+  MPI_File_close(&file);
 }
 
 /* Another rank is late each time. */
@@ -167,7 +201,7 @@ static void late_in_turns(void) {
   char* data = filled(65536);
   MPI_File file = open_all(MPI_INFO_NULL);
   for (int i = 0; i < 20; ++i) {
-    usleep(fixed ? 15000 : rank == i % ranks ? 60000 : 0);
+    work(rank == i % ranks, 1, 60000);
     MPI_File_write_at_all(file, ((MPI_Offset)i * ranks + rank) * 65536, data, 65536, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   MPI_File_close(&file);
@@ -298,6 +332,25 @@ static void many_files(void) {
   free(data);
 }
 
+/* The same with names that have no number in common. */
+static void unlike_files(void) {
+  enum { kFiles = 120, kBytes = 16384 };
+  static char name[4096];
+  const char* const all = path;
+  char* data = filled(kBytes);
+  MPI_File file = fixed ? open_all(MPI_INFO_NULL) : MPI_FILE_NULL;
+  for (int i = 0; i < kFiles; ++i) {
+    snprintf(name, sizeof name, "%s.%c%c", all, 'a' + i / 12, 'a' + i % 12);
+    path = name;
+    if (!fixed) file = open_all(MPI_INFO_NULL);
+    MPI_File_write_at_all(file, ((MPI_Offset)(fixed ? i : 0) * ranks + rank) * kBytes, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+    if (!fixed) MPI_File_close(&file);
+  }
+  path = all;
+  if (fixed) MPI_File_close(&file);
+  free(data);
+}
+
 /* 10,000 files: each rank writes a file of its own in each step. */
 static void own_files(void) {
   enum { kFiles = 10000, kBytes = 4096 };
@@ -390,7 +443,7 @@ static void good_overlap(void) {
   for (int i = 0; i < 8; ++i) {
     MPI_Request request;
     MPI_File_iwrite_at_all(file, ((MPI_Offset)i * ranks + rank) * 4 * MEBI, data, 4 * MEBI, MPI_BYTE, &request);
-    usleep(100000);
+    usleep(rank == 1 ? 110000 : 100000);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
   }
   MPI_File_close(&file);
@@ -407,6 +460,29 @@ static void good_handed_on(void) {
     MPI_Bcast(data, 4 * MEBI, MPI_BYTE, 0, MPI_COMM_WORLD);
     usleep(5000);
   }
+  MPI_File_close(&file);
+  free(data);
+}
+/* Each half of the ranks has a file of its own, and one half takes longer. */
+static void good_halves(void) {
+  char* data = filled(65536);
+  MPI_Comm half;
+  MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &half);
+  MPI_File file = open_number(half, rank / 2);
+  for (int i = 0; i < 10; ++i) {
+    usleep(rank < 2 ? 20000 : 100000);
+    MPI_File_write_at_all(file, ((MPI_Offset)i * 2 + rank % 2) * 65536, data, 65536, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  MPI_Comm_free(&half);
+  free(data);
+}
+/* Rank 0 writes while the others compute longer. */
+static void good_aside(void) {
+  char* data = filled(MEBI);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 50 && rank == 0; ++i) MPI_File_write_at(file, (MPI_Offset)i * MEBI, data, MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  if (rank != 0) usleep(1500000);
   MPI_File_close(&file);
   free(data);
 }
@@ -437,7 +513,9 @@ static const struct {
                  {"good_reads", good_reads},         {"good_shares", good_shares},     {"good_overlap", good_overlap},
                  {"late_opens", late_opens},         {"late_syncs", late_syncs},       {"late_in_turns", late_in_turns},
                  {"small_collectives", small_collectives}, {"shared_log", shared_log}, {"good_handed_on", good_handed_on},
-                 {"good_columns", good_columns}};
+                 {"good_columns", good_columns},       {"half_late", half_late},         {"late_sizes", late_sizes},
+                 {"resized", resized},               {"size_queries", size_queries},   {"unlike_files", unlike_files},
+                 {"good_halves", good_halves},       {"good_aside", good_aside}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

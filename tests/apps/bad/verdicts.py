@@ -22,6 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 TOGETHER = "replace MPI_File_write by MPI_File_write_all"
+LATE = {"divide that work": 1, "see what rank": 2}
 READ_TOGETHER = "replace MPI_File_read by MPI_File_read_all"
 SLOWEST, MOST_OFF, MOST_BEHIND = 0.95, 2, 2
 
@@ -50,21 +51,26 @@ CASES = [
     Case("amplified_reads", "amplified_reads", {"drop romio_ds_read": 1, READ_TOGETHER: 2, "closer together": 3}),
     Case("merged_writes", "merged_writes", {"drop romio_ds_write": 1, TOGETHER: 2}),
     fault("one_aggregator", "drop the hint cb_nodes=1"),
-    fault("straggler", "see what rank"),
-    fault("late_opens", "see what rank", fault="straggler"),
-    fault("late_syncs", "see what rank", fault="straggler"),
-    fault("late_in_turns", "balance what", fault="straggler"),
+    Case("straggler", "straggler", LATE),
+    Case("half_late", "straggler", LATE),
+    Case("late_opens", "straggler", LATE),
+    Case("late_syncs", "straggler", LATE),
+    Case("late_sizes", "straggler", LATE, never="[resized]"),
+    Case("late_in_turns", "straggler", {"balance what": 1, "see what makes": 2}),
+    fault("resized", "set the size once"),
+    fault("size_queries", "ask once"),
     fault("small_collectives", "move many records with one call"),
     fault("shared_log", "MPI_File_write_ordered", fault="small_writes", never="set_view"),
     fault("serial", "open the file on MPI_COMM_WORLD"),
     fault("reopened", "out of the loop"),
     fault("many_syncs", "remove MPI_File_sync", on_disk=True),
-    fault("same_data_read", "read it once, on rank 0"),
+    fault("same_data_read", "read it once, and keep it", never="MPI_Bcast"),
     fault("small_stripes", "striping_unit"),
     Case("misaligned", "misaligned", {"begin records at multiples": 1, TOGETHER: 2}),
     fault("ignored_hints", "correct or drop"),
     fault("steps", "move many records with one call", fault="small_writes"),
     fault("many_files", "keep one file open"),
+    fault("unlike_files", "keep one file open", fault="many_files"),
     fault("own_files", "keep one file open", fault="many_files", only_factors=True),
     fault("columns", TOGETHER, fault="merged_writes", never="romio_ds_write=disable"),
     fault("holes_together", "write without holes", fault="merged_writes"),
@@ -73,7 +79,7 @@ CASES = [
     fault("netcdf4", "NC_COLLECTIVE", fault="small_writes", program="bad_netcdf"),
     fault("pnetcdf", "ncmpi_put_vara_..._all", fault="strided_writes", program="bad_pnetcdf", never="ignored_hints"),
 ] + [Case(name) for name in ("good_collective", "good_steps", "good_little", "good_reads", "good_shares", "good_overlap", "good_handed_on",
-                                 "good_columns")]
+                                 "good_columns", "good_halves", "good_aside")]
 
 
 class Runner:

@@ -71,7 +71,7 @@ def waterfall(job):
     figure, axis = plt.subplots(figsize=(9, 0.6 + 0.27 * len(bars)))
     for row, (name, left, width, colour, hatch) in enumerate(bars):
         axis.barh(row, width, left=left, color=colour, hatch=hatch, height=0.72, linewidth=0)
-        axis.text(left + width, row, f"  {seconds_text(width)} ({100 * width / max(job.seconds, 1e-9):.0f} %)", va="center", fontsize=8)
+        axis.text(left + width, row, f"  {seconds_text(width)} ({100 * width / max(job.seconds, 1e-9):.0f} % of the run)", va="center", fontsize=8)
     axis.set_yticks(range(len(bars)), [bar[0] for bar in bars])
     axis.invert_yaxis()
     axis.set_xlim(0, 1.22 * max(job.seconds, inside))

@@ -62,11 +62,19 @@ class File:
         return [text for text in self.texts if text["kind"] == kind]
 
 
+def held_part(totals, name):
+    """Of the time of accesses of a class, the part that the program waited for (FileTotals::as_held)."""
+    unwaited, mine, all_of_class = totals.get("unwaited_ns", 0), totals.get(f"{name}.unwaited_ns", 0), totals.get(f"{name}.ns", 0)
+    if not unwaited or not all_of_class:
+        return 1
+    return max(0, 1 - (1 - min(1, totals.get("blocked_ns", 0) / unwaited)) * mine / all_of_class)
+
+
 def phases_of(totals):
-    spent = {phase: sum(totals.get(f"{name}.phase_ns.{phase}", 0) for name in CLASSES) * 1e-9 for phase in PHASES}
-    late = sum(totals.get(name, 0) for name in ("late_opening_ns", "late_sync_ns")) * 1e-9
+    spent = {phase: sum(totals.get(f"{name}.phase_ns.{phase}", 0) * held_part(totals, name) for name in CLASSES) * 1e-9 for phase in PHASES}
+    late = sum(totals.get(name, 0) for name in ("late_opening_ns", "late_sync_ns", "late_resize_ns")) * 1e-9
     spent["arrive"] += late
-    spent["files"] = sum(totals.get(name, 0) for name in ("open_ns", "close_ns", "sync_ns", "size_ns")) * 1e-9 - late
+    spent["files"] = sum(totals.get(name, 0) for name in ("open_ns", "close_ns", "sync_ns", "size_ns", "resize_ns")) * 1e-9 - late
     return spent
 
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "insight/job_for_tests.h"
 
@@ -484,52 +483,6 @@ TEST(Findings, SmallStripesAndMisalignedRequests) {
   const std::vector<Finding> found = find_causes(holes);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].id, "strided_writes");
-}
-
-TEST(Findings, IgnoredHintsComeLast) {
-  const std::string notes = "cb_nods=4 (info): not applied, unknown hint\n";
-  EXPECT_EQ(first_of(job_with(
-                2, [](i64, FileTotals&) {}, notes)),
-            "ignored_hints");
-  const auto found = find_causes(job_with(
-      2, [](i64, FileTotals& f) { f.syncs = 100, f.sync_ns = 3 * kSecond; }, notes));
-  ASSERT_EQ(found.size(), 2u);
-  EXPECT_EQ(found[1].id, "ignored_hints");
-  EXPECT_NE(found[1].evidence.find("cb_nods"), std::string::npos);
-}
-
-// PnetCDF opens a file again on each rank with what MPI_File_get_info has returned and hints of its own.
-TEST(Findings, HintsThatALibraryPassesOnAreNotReportedAsIgnored) {
-  const auto found_with = [](const std::string& library, const std::string& notes) {
-    Job job = job_with(2, [](i64, FileTotals&) {}, notes);
-    job.files[0].library = library;
-    return find_causes(job).size();
-  };
-  const std::string type = "romio_filesystem_type=ext4 (MPI_Info): not applied, only reports, can't be set\n";
-  const std::string nodes = "cb_nodes=4 (MPI_Info): not applied, 1 aggregate: no more than there are ranks\n";
-  const std::string own = "nc_var_align_size=4 (MPI_Info): not applied, unknown key\n";
-  EXPECT_EQ(found_with("pnetcdf", type + nodes + own), 0u);
-  EXPECT_EQ(found_with("", own), 1u);
-  EXPECT_EQ(found_with("", type), 0u);
-  EXPECT_EQ(found_with("", nodes), 1u);
-  EXPECT_EQ(found_with("pnetcdf", "cb_nods=4 (MPI_Info): not applied, unknown hint\n"), 1u);
-}
-
-TEST(Findings, RemediesAreInTheWordsOfTheUsersLibrary) {
-  Job job = job_with(4, [](i64, FileTotals& f) {
-    calls(f.of(Direction::kWrite, false), 50, MiB, 3 * kSecond);
-    f.of(Direction::kWrite, false).strided_calls = 50;
-  });
-  const auto said = [&](const std::string& library) {
-    job.files[0].library = library;
-    return find_causes(job)[0].remedies[0].text;
-  };
-  EXPECT_NE(said("").find("MPI_File_write_all"), std::string::npos);
-  EXPECT_NE(said("something new").find("MPI_File_write_all"), std::string::npos);
-  EXPECT_NE(said("hdf5").find("H5Pset_dxpl_mpio(dxpl, H5FD_MPIO_COLLECTIVE); H5Dwrite("), std::string::npos);
-  EXPECT_NE(said("h5py").find("with dset.collective: dset[begin:end] = data"), std::string::npos);
-  EXPECT_NE(said("netcdf").find("nc_var_par_access(ncid, varid, NC_COLLECTIVE); then nc_put_vara"), std::string::npos);
-  EXPECT_NE(said("pnetcdf").find("ncmpi_put_vara_..._all"), std::string::npos);
 }
 
 }  // namespace

@@ -126,9 +126,7 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
       ++totals.resizes, totals.resize_ns += ns;
       totals.late_resize_ns += event.late_ns;
       break;
-    case TraceKind::kBlocked:
-      totals.blocked_ns += ns;
-      break;
+    case TraceKind::kBlocked: totals.blocked_ns += ns; break;
     case TraceKind::kLock:
       ++totals.locks, totals.lock_ns += ns;
       break;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <map>
 
+#include "insight/findings.h"
 #include "insight/job.h"
 #include "insight/recorder.h"
 #include "insight/test_support.h"
@@ -205,6 +206,53 @@ TEST(Recorder, AccessesInAWayThatWasTriedAreToldApart) {
   EXPECT_EQ(totals.adapted_stored_bytes, 400);
   EXPECT_EQ(totals.adapted_written_bytes, 100);
   EXPECT_EQ(totals.adapted_merged_bytes, 300);
+}
+
+TEST(Recorder, TellsChangesOfTheSizeFromQuestionsForIt) {
+  auto recorder = make();
+  auto sink = recorder->file(facts_of("data"));
+  const i64 start = now_ns();
+  TraceEvent change{TraceKind::kResize, start, start + 5'000};
+  change.late_ns = 4'000;
+  sink->record(change);
+  for (const i64 at : {100'000, 200'000}) {
+    TraceEvent asked{TraceKind::kSize, start + at, start + at + 50'000};
+    asked.pieces = 16;   // one that lost its core, and stands for fifteen others
+    sink->record(asked);
+  }
+  const RankTrace trace = read_back(*recorder);
+  const FileTotals& totals = trace.files[0].totals;
+  EXPECT_EQ(totals.resizes, 1);
+  EXPECT_EQ(totals.resize_ns, 5'000);
+  EXPECT_EQ(totals.late_resize_ns, 4'000);
+  EXPECT_EQ(totals.size_calls, 32);
+  EXPECT_LE(totals.size_ns, trace.header.last_ns) << "no longer than what passed";
+  EXPECT_GE(totals.size_ns, 50'000 + 100'000);
+}
+
+// However many accesses one wait is for, its time counts once.
+TEST(Recorder, WhatTheProgramWaitsForAnAccessIsKnown) {
+  auto recorder = make();
+  auto sink = recorder->file(facts_of("data"));
+  const i64 start = now_ns();
+  recorder->waited("data", start, start + 1'000);
+  recorder->waited("data", start, start + 3'000);
+  recorder->waited("data", start + 4'000, start + 2'000);
+  recorder->waited("of a tool", start + 5'000, start + 6'000);
+  EXPECT_EQ(read_back(*recorder).files[0].totals.blocked_ns, 3'000);
+}
+
+TEST(Recorder, FailedOpensAreCounted) {
+  auto recorder = make();
+  recorder->open_failed("/no/such", "no such file", now_ns() - 1'000);
+  recorder->open_failed("/nor/this", "it is a directory", now_ns() - 1'000);
+  const RankTrace trace = read_back(*recorder);
+  EXPECT_EQ(trace.header.failed_opens, 2);
+  EXPECT_GE(trace.header.failed_open_ns, 2'000);
+  EXPECT_EQ(text_in(trace.header.failed_open), "no such file: /no/such");
+  EXPECT_TRUE(trace.files.empty());
+  EXPECT_NE(verdict(job_of({trace})).find("2 opens of a rank failed"), std::string::npos);
+  EXPECT_EQ(verdict(job_of({trace})).find("opened no file"), std::string::npos);
 }
 
 }  // namespace

@@ -133,6 +133,7 @@ static void opened_twice(void) {
     CHECK_OK(MPI_File_iwrite_at(fh[0], 0, buffer, kAll, MPI_BYTE, &requests[0]));
     CHECK_OK(MPI_File_iread_at(fh[1], 0, got, kAll, MPI_BYTE, &requests[1]));
     CHECK_OK(MPI_Waitall(2, requests, status));
+    for (int i = 0; i < 2; i++) CHECK_COUNT(status[i], MPI_BYTE, kAll);
     int same = 0;
     while (same < kAll && got[same] == got[0]) same++;
     snprintf(text, sizeof text, "round %d, bytes of one rank, begin with %02x, go on with %02x", round, got[0], got[same % kAll]);

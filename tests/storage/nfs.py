@@ -29,6 +29,7 @@ TRIED = "dd if=/dev/zero of=%(mount)s/tried bs=4k count=1 conv=fsync status=none
 WITH_LAYOUTS = "awk '/^proc3/ {exit !($10 > 0)}' /proc/net/rpc/nfsd"   # the server has had a WRITE of version 3
 MODULES = ["nfs", "nfsv3", "nfsv4", "nfsd", "loop", "veth", "bridge"]
 PLACE = "/mnt/shared"
+OWN_ADDRESS = "10.77.0.10%d"
 GRACE_S = 10    # the least that the server takes
 LEASE_S = 900   # longer than any stop of the machine: a client that was silent for so long loses its locks
 
@@ -66,14 +67,18 @@ class Nfs:
 
     def start(self, cluster, clients):
         self.cluster = cluster
-        self.server, self.address = cluster.names[-1], cluster.addresses[-1]
+        self.server = cluster.names[-1]
         if not self.delegations:
             self.script(self.server, "sysctl -qw fs.leases-enable=0")
         self.script(self.server, SERVER_SETUP + EXPORT % dict(options=self.export, folder=self.served))
         self.start_server()
         path = self.served if "vers=3" in self.options else "/"   # version 4 has a root of its own
-        for node in clients:
-            self.script(node, SERVER_SETUP + (CLIENT + TRIED * self.pnfs) % dict(options=self.options, server=self.address, path=path, mount=PLACE))
+        for i, node in enumerate(clients):
+            # An address of the server for each: the kernel, of which there is one here, finds who waits for a lock of version 3 by the server's address,
+            # the range, and a number that other clients use, too. With one address the server's grant to a client can wake another one's program.
+            server = OWN_ADDRESS % i
+            self.script(self.server, "ip addr add %s/24 dev eth0" % server)
+            self.script(node, SERVER_SETUP + (CLIENT + TRIED * self.pnfs) % dict(options=self.options, server=server, path=path, mount=PLACE))
         if self.pnfs:
             self.script(self.server, WITH_LAYOUTS)
         return PLACE

@@ -277,7 +277,7 @@ reproducible:
 	@scripts/reproducible.sh
 
 # The wheel for glibc 2.28 or newer, in $(PACKAGES). ARCH: x86_64 or aarch64, which Debian's cross compiler builds.
-wheel: dist
+wheel: dist setup-packages
 	@packaging/wheel/build.sh $(TARBALL) $(PACKAGES) $(ARCH)
 
 # Debian's packages, checked by lintian, in $(PACKAGES)/deb.

@@ -6,12 +6,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder="$(mktemp -d)"
 trap 'rm -rf "$folder"' EXIT
 export CCACHE_DISABLE=1
+commit="$(git rev-parse HEAD)"   # of both, also if one is committed meanwhile
 
 # build_in PLACE: installs a build of PLACE/source into PLACE/installed.
 build_in() {
   local place="$folder/$1"
   mkdir -p "$place/source"
-  git archive HEAD | tar -x -C "$place/source"
+  git archive "$commit" | tar -x -C "$place/source"
   cmake -S "$place/source" -B "$place/build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DCMAKE_INSTALL_PREFIX=/usr \
     >"$place/configure.log" 2>&1 || { cat "$place/configure.log"; exit 1; }
   ninja -C "$place/build" -j "${JOBS:-$(nproc)}" --quiet

@@ -10,11 +10,6 @@
 namespace mercutio {
 namespace {
 
-std::string first_of(const Job& job) {
-  const std::vector<Finding> found = find_causes(job);
-  return found.empty() ? "" : found[0].id;
-}
-
 TEST(Findings, SmallIndependentCalls) {
   const Job writes =
       job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond); });

@@ -7,11 +7,6 @@
 namespace mercutio {
 namespace {
 
-std::string first_of(const Job& job) {
-  const std::vector<Finding> found = find_causes(job);
-  return found.empty() ? "" : found[0].id;
-}
-
 // What a remedy of a finding would save; -1: there is none.
 double saved_by(const Job& job, const std::string& id, const std::string& remedy) {
   for (const Finding& one : all_findings(job)) {

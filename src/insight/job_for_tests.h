@@ -4,11 +4,18 @@
 #include <functional>
 #include <string>
 
+#include "insight/findings.h"
 #include "insight/job.h"
 
 namespace mercutio {
 
 inline constexpr i64 kSecond = 1'000'000'000;
+
+// The first cause that is found; "" if none is.
+inline std::string first_of(const Job& job) {
+  const std::vector<Finding> found = find_causes(job);
+  return found.empty() ? "" : found[0].id;
+}
 
 // A job of ten seconds with one file; `change` fills in what a rank did with it.
 inline Job job_with(i64 ranks, const std::function<void(i64, FileTotals&)>& change, const std::string& notes = "") {

@@ -9,11 +9,6 @@
 namespace mercutio {
 namespace {
 
-std::string first_of(const Job& job) {
-  const std::vector<Finding> found = find_causes(job);
-  return found.empty() ? "" : found[0].id;
-}
-
 double seconds_of(const Job& job, const std::string& id) {
   const std::vector<Finding> all = all_findings(job);
   const auto found = std::find_if(all.begin(), all.end(), [&id](const Finding& one) { return one.id == id; });

@@ -115,7 +115,7 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   finding.seconds = finding.remedies.front().seconds;
   finding.factor = finding.remedies.front().factor;
   finding.at_most = finding.remedies.front().at_most;
-  finding.worth = rule.whatever_it_costs || (gains(finding.factor) && io_share(job) >= kLittleIo);
+  finding.worth = rule.whatever_it_costs || (gains(finding.factor, finding.at_most) && io_share(job) >= kLittleIo);
   return finding;
 }
 

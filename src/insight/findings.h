@@ -34,7 +34,8 @@ struct Finding {
 
 // A factor that is printed as 1 is no gain.
 inline constexpr double kLeastGain = 1.05;
-inline bool gains(double factor) { return factor >= kLeastGain; }
+inline constexpr double kLeastUnsureGain = 1.25;   // of what may as well be nothing (at_most)
+inline bool gains(double factor, bool at_most = false) { return factor >= (at_most ? kLeastUnsureGain : kLeastGain); }
 // If I/O takes at most this part of the run on every rank, there is nothing to gain.
 inline constexpr double kLittleIo = 0.05;
 // The part of the run spent in I/O: the maximum over the ranks.

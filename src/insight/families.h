@@ -9,7 +9,7 @@ namespace mercutio {
 // (FileTotals::as_held); texts are those of all files; everything else is that of the first. `members` refers to the files, which must live as long as the result.
 JobFile merge_files(const std::vector<const JobFile*>& files);
 
-// As if there were so many times as many files, all like these.
+// The family with all its totals multiplied by `times`.
 JobFile times_as_many(JobFile family, double times);
 
 // All files of a job, grouped by the pattern of their names, the most expensive family first.

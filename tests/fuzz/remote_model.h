@@ -47,8 +47,8 @@ struct ModelSession {
   bool is_finished(remote::u64 id) const { return id < finished && !awaited.count(id); }
   // Of what comes after it was finished only a close is done.
   void give_up(remote::Kind kind, ConstBytes message) {
-    const auto request = kind == remote::Kind::kClose ? remote::get_message<remote::PlainRequest>(message) : remote::PlainRequest{};
-    if (kind == remote::Kind::kClose && request) files.erase(request->target);
+    if (kind != remote::Kind::kClose) return;
+    if (const auto request = remote::get_message<remote::PlainRequest>(message)) files.erase(request->target);
   }
   void finish(remote::u64 end, const std::set<remote::u64>& still) {
     std::set<remote::u64> open;

@@ -69,13 +69,13 @@ class Nfs:
         self.cluster = cluster
         self.server = cluster.names[-1]
         if not self.delegations:
-            self.script(self.server, "sysctl -qw fs.leases-enable=0")
+            self.script(self.server, "echo 0 > /proc/sys/fs/leases-enable")
         self.script(self.server, SERVER_SETUP + EXPORT % dict(options=self.export, folder=self.served))
         self.start_server()
         path = self.served if "vers=3" in self.options else "/"   # version 4 has a root of its own
         for i, node in enumerate(clients):
-            # An address of the server for each: the kernel, of which there is one here, finds who waits for a lock of version 3 by the server's address,
-            # the range, and a number that other clients use, too. With one address the server's grant to a client can wake another one's program.
+            # Each client mounts an address of its own. A kernel matches the grant of a lock of version 3 with a waiting process by the server's address, the
+            # range, and a number that is unique in one client only. All clients are in one kernel here: with one address it can match another client's.
             server = OWN_ADDRESS % i
             self.script(self.server, "ip addr add %s/24 dev eth0" % server)
             self.script(node, SERVER_SETUP + (CLIENT + TRIED * self.pnfs) % dict(options=self.options, server=server, path=path, mount=PLACE))

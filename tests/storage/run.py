@@ -138,7 +138,7 @@ class Run:
         finally:
             ended.set()
             beside.join()
-        results = {case: [verdict, [line for line in text.splitlines() if (" %s," % case) in line or ("HANG %s " % case) in line][:6]] for case, verdict in verdicts.items()}
+        results = {case: [verdict, [line for line in text.splitlines() if (" %s," % case) in line][:6]] for case, verdict in verdicts.items()}
         for case, result in results.items():
             refused = [line for line in result[1] if line.startswith("REFUSED")]
             if result[0] == "ok" and refused:   # whoever is told so has no wrong bytes

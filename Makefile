@@ -34,12 +34,15 @@ $(SETS:%=setup-%): setup-%:
 # Configures every time: an MPI that was installed since then must be seen.
 build:
 	@mkdir -p $(BUILD)
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON -DMERCUTIO_UNITY=OFF $(CMAKE_ARGS) > $(BUILD)/configure.log 2>&1 \
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=ON $(CMAKE_ARGS) > $(BUILD)/configure.log 2>&1 \
 	  || { cat $(BUILD)/configure.log; exit 1; }
 	@ninja -C $(BUILD) -j $(JOBS) --quiet $(TARGETS)
 
-# For those who use it: a build that has no tests yet stays without, and compiles several sources at a time.
-UNTESTED = $(shell grep -qs '^BUILD_TESTING:BOOL=ON' $(BUILD)/CMakeCache.txt || echo -DBUILD_TESTING=OFF -DMERCUTIO_UNITY=ON)
+# For those who use it: a build that has no tests yet stays without.
+UNTESTED = $(shell grep -qs '^BUILD_TESTING:BOOL=ON' $(BUILD)/CMakeCache.txt || echo -DBUILD_TESTING=OFF)
+
+# For a build from nothing that is made to test: several sources at a time, as in what is installed.
+NEW = $(shell test -e $(BUILD)/CMakeCache.txt || echo -DMERCUTIO_UNITY=ON)
 
 test: build
 	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) $(CTEST_ARGS)
@@ -51,7 +54,7 @@ unit:
 
 # Set-up, build, and every test, on Debian's MPICH and Open MPI. Under 40 minutes on two cores.
 check: setup-check
-	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(CMAKE_ARGS)"
+	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(NEW) $(CMAKE_ARGS)"
 
 # The ocean transport program on the host's own MPI-IO and through Mercutio; no test is built, no second MPI needed.
 demo: setup-demo

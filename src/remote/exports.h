@@ -86,7 +86,7 @@ class Exports {
 
 FileStatus status_from(const struct stat& status);
 // The mode that gives what has the status `before` these permissions. A directory keeps the group of its files, and may
-// become sticky.
+// become sticky, unless they have kExactly.
 mode_t mode_with(const FileStatus& before, std::uint32_t permissions);
 // A time in ns since 1970, which is negative before that. Times outside of the years 1677 to 2262 become the nearest one within.
 i64 nanoseconds(const timespec& time);

@@ -155,6 +155,7 @@ Result<FileStatus> Exports::status(const std::string& path) const {
 
 mode_t mode_with(const FileStatus& before, std::uint32_t permissions) {
   if (before.kind() != FileType::kDirectory) return permissions & kAllowed;
+  if ((permissions & kExactly) != 0) return permissions & (kAllowed | S_ISGID | S_ISVTX);
   return (permissions & (kAllowed | S_ISVTX)) | (before.permissions & (S_ISGID | S_ISVTX));
 }
 

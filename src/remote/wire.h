@@ -328,8 +328,9 @@ struct Extent {
 // `modified_ns`. End: `replace`, true to end the server although others use it. Put: `content` becomes the file `path`, with
 // permissions and time. With kAsWrites among the permissions, put and rename do what a program does that opens the name that they replace
 // and writes: the file that it leads to by symbolic links keeps its permissions. A put file that is new gets the given ones, but for those in
-// the server's umask.
-inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX, kAsWrites = std::uint32_t{1} << 31;
+// the server's umask. With kExactly among them, a directory gets its set-group-ID and sticky bits as they are given, otherwise it keeps those that it
+// has.
+inline constexpr std::uint32_t kPermissionsStay = UINT32_MAX, kAsWrites = std::uint32_t{1} << 31, kExactly = std::uint32_t{1} << 30;
 inline constexpr i64 kTimeStays = -1;
 struct NameRequest {
   std::string path, other;

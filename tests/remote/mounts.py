@@ -51,6 +51,9 @@ def names_and_attributes():
     fails(errno.EPERM, os.link, at / "d" / "x", at / "y")
     fails(errno.EPERM, os.mkfifo, at / "fifo")
     os.chmod(at / "d" / "x", 0o640)
+    for mode in (0o3770, 0o750):
+        os.chmod(at / "d", mode)
+        assert os.stat(at / "d").st_mode & 0o7777 == os.stat(export / "d").st_mode & 0o7777 == mode
     os.utime(at / "d" / "x", (1, 1_577_836_800))
     there = os.stat(export / "d" / "x")
     assert there.st_mode & 0o777 == 0o640 and there.st_mtime == 1_577_836_800

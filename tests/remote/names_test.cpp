@@ -291,6 +291,14 @@ TEST_F(RemoteNames, AttributesAreOfTheNameItself) {
   ASSERT_EQ(::stat((folder + "/sub/x").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0600U);
   EXPECT_EQ(status.st_mtim.tv_sec, 1'577'836'800);
+  const auto mode_after = [&](std::uint32_t permissions) {
+    EXPECT_TRUE(ask(Kind::kSetAttributes, {"data/sub", "", 0, true, permissions, kTimeStays}).ok());
+    EXPECT_EQ(::stat((folder + "/sub").c_str(), &status), 0);
+    return status.st_mode & 07777;
+  };
+  EXPECT_EQ(mode_after(07750 | kExactly), 03750U);
+  EXPECT_EQ(mode_after(0700), 03700U);
+  EXPECT_EQ(mode_after(0750 | kExactly), 0750U);
   change.path = "data/out";
   EXPECT_EQ(ask(Kind::kSetAttributes, change).error().sys_errno, EOPNOTSUPP);
   change.permissions = kPermissionsStay;

@@ -196,7 +196,7 @@ int rename(const char* name, const char* other, unsigned flags) {
 
 int change_permissions(const char* name, mode_t permissions, fuse_file_info*) {
   if (!name) return -ESTALE;
-  return outcome([&] { return tree().change_attributes(name, permissions & 0777, kTimeStays); });
+  return outcome([&] { return tree().change_attributes(name, (permissions & 07777) | kExactly, kTimeStays); });
 }
 
 // All that is there belongs to who has mounted it; on the server, to who runs that.

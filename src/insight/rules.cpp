@@ -245,7 +245,8 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
   // What it writes of the others has come to it first. To whom what it reads goes is not known.
   const double writes = worst(file, [](const FileTotals& one) { return static_cast<double>(of(one, Direction::kWrite, false).bytes); });
   const double collected = std::clamp(run_seconds(job) - now, 0.0, seconds_collected(job, writes));
-  return Detection{"one of " + number_text(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now),
+  const std::string collecting = writes > 0 ? ", and may take longer than the " + seconds_text(collected) + " counted here to get it from the others" : "";
+  return Detection{"one of " + number_text(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now) + collecting,
                 {{advice(Advice::kAllRanks, main_direction(file), file.library),
                   now * (1 - 1 / parts) + collected - calls * own_meeting(job, file), at_most}}};
 }

@@ -264,6 +264,14 @@ double waits_in_turns(const JobFile& file, double seconds) {
   return std::min(seconds, least(file, late_of_all));
 }
 
+double meeting_of_resizes(const JobFile& file) {
+  const double between = between_calls(file), calls = worst(file, calls_together), resizes = worst(file, [](const FileTotals& one) { return static_cast<double>(one.resizes); });
+  const double late = worst(file, [between](const FileTotals& one) { return std::max(0.0, seconds_of(one.late_resize_ns) - between); });
+  if (calls <= 0) return late;
+  const double in_access = worst(file, [](const FileTotals& one) { return phases_together(one, {Phase::kArrive, Phase::kWait, Phase::kAgree}); }) / calls;
+  return std::min(late, resizes * in_access);
+}
+
 // Of what a rank does between collective calls, the part that takes `seconds`.
 static double part_of_time_between(const FileTotals& one, double seconds) {
   const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns + one.resize_ns) + collective_seconds(one);
@@ -271,30 +279,63 @@ static double part_of_time_between(const FileTotals& one, double seconds) {
   return between > 0 ? std::min(1.0, seconds / between) : 0;
 }
 
+// What even the rank waits that waits least: ranks are late in turns.
+static double least_late(const JobFile& file) {
+  double seconds = std::numeric_limits<double>::max();
+  for (const FileTotals& one : file.by_rank) {
+    if (has_met(one)) seconds = std::min(seconds, late_of_all(one));
+  }
+  return seconds;
+}
+
+// How long each rank waits in these files for others, beyond what even the rank waits that waits least.
+static std::vector<double> spare_seconds(const JobFile& family) {
+  std::vector<double> spare(family.by_rank.size());
+  for (const MeetingRanks& group : meetings_of(family)) {
+    if (!group.known) continue;
+    const double in_turns = least_late(group.files);
+    for (std::size_t rank = 0; rank < spare.size(); ++rank) {
+      const FileTotals& one = group.files.by_rank[rank];
+      if (has_met(one)) spare[rank] += late_of_all(one) - in_turns;
+    }
+  }
+  return spare;
+}
+
+static Held held_of(const std::vector<double>& own, const std::vector<double>& spare) {
+  constexpr double kNextToNone = 0.1;
+  double seen = own.empty() ? 0 : std::numeric_limits<double>::max(), unseen = 0, least = seen, most = 0;
+  for (std::size_t rank = 0; rank < own.size(); ++rank) {
+    seen = std::min(seen, own[rank] + spare[rank]);
+    unseen = std::max(unseen, own[rank] - spare[rank]);
+    least = std::min(least, own[rank]), most = std::max(most, own[rank]);
+  }
+  return {std::max(seen, unseen), 2 * seen < unseen && least < kNextToNone * most};
+}
+
 // What makes ranks late is what they do between collective calls. What even the rank waits that waits least is due to ranks that are late in
 // turns, and so to such accesses in the part that they have of all that. A rank that waits longer has time to spare: without the accesses the run
 // is shorter by what the rank has of both that has least of them. As much as its accesses take longer than its time to spare, others may wait
 // for it unseen.
-Held seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
-  std::vector<double> own(file.by_rank.size()), spare(file.by_rank.size());
+Held seconds_held(const Job& job, const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
+  std::vector<double> own(file.by_rank.size()), spare = spare_seconds(file);
   for (const MeetingRanks& group : meetings_of(file)) {
-    double in_turns = std::numeric_limits<double>::max();
-    for (const FileTotals& one : group.files.by_rank) {
-      if (has_met(one)) in_turns = std::min(in_turns, late_of_all(one));
-    }
+    const double in_turns = least_late(group.files);
     for (std::size_t rank = 0; rank < own.size(); ++rank) {
       const FileTotals& one = group.files.by_rank[rank];
-      const double mine = seconds(one), waited = has_met(one) ? late_of_all(one) : 0;
-      own[rank] += mine + std::min(waited, in_turns) * part_of_time_between(one, mine);
-      if (group.known) spare[rank] += std::max(0.0, waited - in_turns);
+      const double mine = seconds(one), waited = has_met(one) ? in_turns : 0;
+      own[rank] += mine + waited * part_of_time_between(one, mine);
     }
   }
-  double seen = own.empty() ? 0 : std::numeric_limits<double>::max(), unseen = 0;
-  for (std::size_t rank = 0; rank < own.size(); ++rank) {
-    seen = std::min(seen, own[rank] + spare[rank]);
-    unseen = std::max(unseen, own[rank] - spare[rank]);
+  const Held held = held_of(own, spare);
+  if (!held.at_most) return held;
+  // They may wait in calls on another file.
+  for (const JobFile& other : job.files) {
+    if (std::find(file.members.begin(), file.members.end(), &other) != file.members.end()) continue;
+    const std::vector<double> there = spare_seconds(other);
+    for (std::size_t rank = 0; rank < std::min(spare.size(), there.size()); ++rank) spare[rank] += there[rank];
   }
-  return {std::max(seen, unseen), 2 * seen < unseen};
+  return held_of(own, spare);
 }
 
 static double request_seconds(Direction direction) {

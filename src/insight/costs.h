@@ -84,14 +84,17 @@ double seconds_with_turns(const Job& job, const ClassTotals& together, double se
 // The time that ranks wait for each other in turns, because the preceding work took them different times: the waiting time of the
 // rank that waits least in all collective calls, at most the `seconds` of the preceding work.
 double waits_in_turns(const JobFile& file, double seconds);
+// What ranks wait in resizes because of these. Between calls that follow each other at once nobody is late: what ranks wait in a resize is due to its meeting. An access beside it meets as well,
+// and what ranks wait there, they wait there without the resize, too.
+double meeting_of_resizes(const JobFile& file);
 // The cost of independent accesses to the run, with the waiting that they cause in collective calls, opens, closes, syncs and changes of the
-// size. A rank that is late for another reason makes others wait as well: that is no part of it. `at_most`: some ranks neither have such
-// accesses nor are seen to wait for those that have; what they do meanwhile may take as long.
+// size, on any file. A rank that is late for another reason makes others wait as well: that is no part of it. `at_most`: some ranks neither have
+// such accesses nor are seen to wait for those that have; what they do meanwhile may take as long.
 struct Held {
   double seconds = 0;
   bool at_most = false;
 };
-Held seconds_held(const JobFile& file, const std::function<double(const FileTotals&)>& seconds);
+Held seconds_held(const Job& job, const JobFile& file, const std::function<double(const FileTotals&)>& seconds);
 // The time of a rank's independent accesses, including the gaps between accesses that follow each other at once, where the rank may
 // lose its core. Excludes the cost of tracing.
 double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction);

@@ -58,7 +58,7 @@ std::optional<Detection> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && worth_reading_once(file)) return {};
-  const auto [now, at_most] = seconds_held(file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
+  const auto [now, at_most] = seconds_held(job, file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
   const double rate = rate_of(job, file, direction), meet = own_meeting(job, file);
   const double after = worst(file, [rate, meet](const FileTotals& one) {   // a call for each open
     return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
@@ -79,7 +79,7 @@ std::optional<Detection> small(const Job& job, const JobFile& file) {
 // What independent accesses to several pieces cost beyond collective ones.
 Held strided_seconds(const Job& job, const JobFile& file, Direction direction) {
   const ClassTotals& all = of(file.all, direction, false);
-  const auto [now, at_most] = seconds_held(file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const auto [now, at_most] = seconds_held(job, file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
   const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
   const auto calls = static_cast<i64>(worst(file, [direction](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
   return {now - seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls}), at_most};
@@ -179,6 +179,14 @@ struct Lateness {
   double without() const { return steady + in_turns * count / (count - 1); }
 };
 
+// A rank that has no core is late. It is late only where it does not wait itself: a rank that polls for the others is queued as well. The
+// others wait for the one that is queued longest, which may be twice as long as the mean.
+double queued_while_others_wait(const Job& job, double waited) {
+  const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
+  const double at_work = job.seconds > 0 ? std::max(0.0, 1 - waited / job.seconds) : 1;
+  return queued * std::min(1.0, 2 * at_work);
+}
+
 std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
   Lateness found;
   double own = 0;
@@ -198,9 +206,8 @@ std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
   if (found.count < 2) return {};
   std::sort(waits.begin(), waits.end());
   const double most = waits[waits.size() / 2];   // a few that wait for all others have little to do
-  const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
   const double of_late = own_in_all(job, found.rank);
-  found.in_turns = std::max(0.0, std::min(found.least, between_calls(file)) - found.work - queued);
+  found.in_turns = std::max(0.0, std::min(found.least, between_calls(file)) - found.work - queued_while_others_wait(job, found.sum / found.count));
   found.steady_mean = std::max(0.0, found.sum / found.count - found.least - std::max(0.0, of_late - own / found.count));
   found.steady = std::max(0.0, most - found.least - std::max(0.0, of_late - (own - of_late) / (found.count - 1)));
   return found;
@@ -237,7 +244,7 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
     return {};
   const double most = worst(file, [](const FileTotals& one) { return static_cast<double>(one.bytes()); });
   if (most < 1e6 || most < 0.9 * static_cast<double>(file.all.bytes())) return {};
-  const auto [now, at_most] = seconds_held(file, [](const FileTotals& one) {
+  const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
   });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
@@ -280,7 +287,8 @@ std::optional<Detection> reopened(const Job& job, const JobFile& file) {
   const double opens = worst(file, opens_of), again = worst(file, reopens_of);
   return Detection{"opened " + number_text(static_cast<i64>(opens)) + " times, " +
                        seconds_text(worst(file, opening_seconds)) + " for opening and closing",
-                {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_saved(job, file, again, opens)}}};
+                {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_saved(job, file, again, opens),
+                  seconds_held(job, file, opening_seconds).at_most}}};
 }
 
 std::optional<Detection> many_files(const Job& job, const JobFile& file) {
@@ -289,27 +297,29 @@ std::optional<Detection> many_files(const Job& job, const JobFile& file) {
   const Advice what = opened_alone(job, file) ? Advice::kFewerFilesAlone : Advice::kFewerFiles;
   return Detection{number_text(static_cast<i64>(different)) + " different files, " +
                        seconds_text(worst(file, opening_seconds)) + " for opening and closing them",
-                {{advice(what, main_direction(file), file.library), opening_saved(job, file, different - 1, different)}}};
+                {{advice(what, main_direction(file), file.library), opening_saved(job, file, different - 1, different),
+                  seconds_held(job, file, opening_seconds).at_most}}};
 }
 
 bool synced_often(const JobFile& file) {
   return worst(file, syncs_of) >= kManyTimes;
 }
 
-std::optional<Detection> many_syncs(const Job&, const JobFile& file) {
+std::optional<Detection> many_syncs(const Job& job, const JobFile& file) {
   if (!synced_often(file)) return {};
   const double syncs = worst(file, syncs_of), left = static_cast<double>(file.members.size());
   const double now = worst(file, sync_seconds);
   // The last one then has all to do.
   const double last = static_cast<double>(bytes_written(file)) / kSyncedBytesPerSecond;
   return Detection{number_text(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
-                {{advice(Advice::kSyncOnce, Direction::kWrite, file.library), (now + waits_in_turns(file, now)) * (1 - left / syncs) - last}}};
+                {{advice(Advice::kSyncOnce, Direction::kWrite, file.library), (now + waits_in_turns(file, now)) * (1 - left / syncs) - last,
+                    seconds_held(job, file, sync_seconds).at_most}}};
 }
 
 std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
   if (!worth_reading_once(file)) return {};
   const double times = times_read(file), passes = std::max(1.0, passes_of(file));
-  const auto [now, at_most] = seconds_held(file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
+  const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
   Detection detection{bytes_text(read_ranges(file)) + " read " + number_text(static_cast<i64>(times)) + " times altogether", {}};
   if (passes >= 2) detection.options.push_back({"read it once, and keep it in memory", now * (1 - 1 / passes), at_most});
   const Advice once = opened_alone(job, file) ? Advice::kReadOnceAlone : Advice::kReadOnce;
@@ -319,10 +329,10 @@ std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
 }
 
 // Ranks ask for the size again and again, or change it: each change is a meeting of the ranks.
-std::optional<Detection> size_queries(const Job&, const JobFile& file) {
+std::optional<Detection> size_queries(const Job& job, const JobFile& file) {
   const double calls = worst(file, [](const FileTotals& one) { return static_cast<double>(one.size_calls); });
   if (calls < static_cast<double>(kManyCalls)) return {};
-  const auto [now, at_most] = seconds_held(file, [](const FileTotals& one) { return seconds_of(one.size_ns); });
+  const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) { return seconds_of(one.size_ns); });
   return Detection{number_text(static_cast<i64>(calls)) + " calls of MPI_File_get_size a rank, " + seconds_text(now),
                    {{"ask once, and count what is written since", now * (1 - static_cast<double>(file.members.size()) / calls), at_most}}};
 }
@@ -331,14 +341,13 @@ bool resized_often(const JobFile& file) {
   return worst(file, resizes_of) >= kManyTimes;
 }
 
-std::optional<Detection> resized(const Job&, const JobFile& file) {
+std::optional<Detection> resized(const Job& job, const JobFile& file) {
   if (!resized_often(file)) return {};
-  const double resizes = worst(file, resizes_of), left = static_cast<double>(file.members.size()), between = between_calls(file);
-  const double now = worst(file, [between](const FileTotals& one) {
-    return resize_seconds(one) + std::max(0.0, seconds_of(one.late_resize_ns) - between);
-  });
-  return Detection{number_text(static_cast<i64>(resizes)) + " changes of the size, " + seconds_text(now),
-                   {{"set the size once, before the loop, or not at all: a write beyond the end makes the file longer", (now + waits_in_turns(file, now)) * (1 - left / resizes)}}};
+  const double resizes = worst(file, resizes_of), left = static_cast<double>(file.members.size());
+  const double own = worst(file, resize_seconds), now = own + std::max(meeting_of_resizes(file), waits_in_turns(file, own));
+  return Detection{number_text(static_cast<i64>(resizes)) + " changes of the size, " + seconds_text(now) + " with what ranks wait for them",
+                   {{"set the size once, before the loop, or not at all: a write beyond the end makes the file longer", now * (1 - left / resizes),
+                     seconds_held(job, file, resize_seconds).at_most}}};
 }
 
 std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {

@@ -32,9 +32,10 @@ Result<i64> OpenFile::target_of_seek(const FileView& view, i64 offset, Whence wh
     MERCUTIO_LET(base, end_of_file_etypes(view));
   }
   i64 target = 0;
-  if (__builtin_add_overflow(base, offset, &target) || target < 0)
-    return Error{ErrorClass::kArg,
-                 "seek to a negative position: " + std::to_string(base) + " and " + std::to_string(offset)};
+  const bool overflows = __builtin_add_overflow(base, offset, &target);
+  if (overflows || target < 0)
+    return Error{ErrorClass::kArg, std::string("seek to a ") + (overflows && offset > 0 ? "position beyond what a file can have: " : "negative position: ") +
+                                       std::to_string(base) + " and " + std::to_string(offset)};
   return target;
 }
 

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,23 @@ bool is_of_world(MPI_Comm user) {
   return found != 0;
 }
 
+// Whether it has processes that MPI_Comm_spawn or MPI_Comm_connect made known, the same on all its ranks. Open MPI ends the job in MPI_Finalize if a
+// communicator of such processes is left beside the program's own.
+bool reaches_other_worlds(MPI_Comm user) {
+  if (!world_initialised()) return false;
+  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  int size = 0;
+  PMPI_Comm_size(user, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size)), there(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  PMPI_Comm_group(user, &group);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  const bool known = PMPI_Group_translate_ranks(group, size, ranks.data(), world, there.data()) == MPI_SUCCESS;
+  PMPI_Group_free(&group);
+  PMPI_Group_free(&world);
+  return known && std::find(there.begin(), there.end(), MPI_UNDEFINED) != there.end();
+}
+
 // What a communicator keeps, and the group that files opened on it have in common. Null: nothing.
 std::pair<KnownRanks, RankGroupRef> recall(MPI_Comm user) {
   std::lock_guard guard(attributes());
@@ -186,7 +204,7 @@ Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
   const bool of_world = is_of_world(user);
   const bool is_kept = of_world && !found;
   if (is_kept) found = kept_groups().find(user);
-  const bool keep = (is_kept && found) || kept_groups().has_room();
+  const bool keep = (is_kept && found) || (kept_groups().has_room() && (of_world || !reaches_other_worlds(user)));
   const i64 id = found ? found->id() : 0;
   const FilePlace drawn = id != 0 && found->rank() == 0 ? found->draw() : kNoPlace;
   std::int64_t mine[] = {id, -id, keep ? 0 : 1, drawn.tags, drawn.memory}, all[5] = {};

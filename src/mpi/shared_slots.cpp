@@ -1,6 +1,7 @@
 #include "mpi/shared_slots.h"
 
 #include <fcntl.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -234,12 +235,20 @@ std::unique_ptr<SharedSlots> make_memory_slots(MPI_Comm comm) {
   return std::make_unique<MemorySlots>(std::move(*memory), 0);
 }
 
-// Whether the MPI can create one more communicator, which a window needs. Some MPIs end the job if a window cannot get one.
+bool has_free_descriptor() {
+  const int fd = ::eventfd(0, EFD_CLOEXEC);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+// Whether the MPI can create one more communicator, which a window needs, and map its memory. Some MPIs end the job if a window cannot get a
+// communicator, or wait for ever for a rank that has no descriptor left.
 bool window_possible(MPI_Comm comm) {
   MPI_Comm trial = MPI_COMM_NULL;
-  int mine = PMPI_Comm_dup(comm, &trial) == MPI_SUCCESS, all = 0;
+  const bool duplicated = PMPI_Comm_dup(comm, &trial) == MPI_SUCCESS;
+  int mine = duplicated && has_free_descriptor(), all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
-  if (mine) PMPI_Comm_free(&trial);
+  if (duplicated) PMPI_Comm_free(&trial);
   return all != 0;
 }
 

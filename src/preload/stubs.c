@@ -11,9 +11,13 @@
 #define FIVE (word a, word b, word c, word d, word e), (a, b, c, d, e)
 #define SIX (word a, word b, word c, word d, word e, word f), (a, b, c, d, e, f)
 #define SEVEN (word a, word b, word c, word d, word e, word f, word g), (a, b, c, d, e, f, g)
+#define EIGHT (word a, word b, word c, word d, word e, word f, word g, word h), (a, b, c, d, e, f, g, h)
+#define NINE (word a, word b, word c, word d, word e, word f, word g, word h, word i), (a, b, c, d, e, f, g, h, i)
 #define STUB5(name, index) STUB(name, index, FIVE)
 #define STUB6(name, index) STUB(name, index, SIX)
 #define STUB7(name, index) STUB(name, index, SEVEN)
+#define STUB8(name, index) STUB(name, index, EIGHT)
+#define STUB9(name, index) STUB(name, index, NINE)
 #define STUB(...) STUB_OF(__VA_ARGS__)
 
 #define STUB_OF(name, index, parameters, arguments)                                                             \

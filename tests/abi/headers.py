@@ -151,7 +151,7 @@ class Checker:
         lines = ["template <class R, class... A>", "constexpr int parameters(R (*)(A...)) { return sizeof...(A); }"]
         for line in (self.source / "src/api/symbols.txt").read_text().splitlines():
             kind, *words = line.split() or [""]
-            if not re.fullmatch("C[67]?", kind):
+            if not re.fullmatch("C[6-9]?", kind):
                 continue
             wanted = "<= 5" if kind == "C" else "== " + kind[1]
             for name in ("PMPI_" + word for word in words):

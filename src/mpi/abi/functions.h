@@ -66,6 +66,7 @@ int PMPI_Ibcast(void*, int, MPI_Datatype, int, MPI_Comm, MPI_Request*);
 int PMPI_Igather(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, int, MPI_Comm, MPI_Request*);
 int PMPI_Igatherv(const void*, int, MPI_Datatype, void*, const int*, const int*, MPI_Datatype, int, MPI_Comm, MPI_Request*);
 int PMPI_Info_create(MPI_Info*);
+int PMPI_Info_dup(MPI_Info, MPI_Info*);
 int PMPI_Info_free(MPI_Info*);
 int PMPI_Info_get(MPI_Info, const char*, int, char*, int*);
 int PMPI_Info_get_nkeys(MPI_Info, int*);

@@ -66,6 +66,14 @@ int open_retrying(const std::string& path, int flags, int permissions) {
   return fd;
 }
 
+// Does not wait until somebody writes to a pipe.
+int open_to_read(const std::string& path, int flags) {
+  const int fd = open_retrying(path, flags | O_NONBLOCK, 0);
+  if (fd < 0) return errno == EWOULDBLOCK ? open_retrying(path, flags, 0) : fd;   // another process has a lease of the file, and is asked to give it up
+  (void)::fcntl(fd, F_SETFL, 0);
+  return fd;
+}
+
 struct LockState {
   std::shared_ptr<OpenFd> fd;
   RangeLocks ranges;
@@ -404,7 +412,7 @@ class PosixDriver final : public Driver {
 
  private:
   Result<std::unique_ptr<Storage>> open_once(const std::string& path, const OpenOptions& options) {
-    const int fd = open_descriptor(options, {[&](int flags) { return open_retrying(path, flags, options.permissions); },
+    const int fd = open_descriptor(options, {[&](int flags) { return (flags & O_ACCMODE) == O_RDONLY ? open_to_read(path, flags) : open_retrying(path, flags, options.permissions); },
                                              [&] { return is_on_lustre(path); }, path});
     if (fd >= 0) {
       MERCUTIO_LET(auto storage, adopt(fd, options));

@@ -50,6 +50,12 @@ std::size_t utf8_character(std::string_view text) {
   return overlong || none ? 0 : size;
 }
 
+std::string_view first_bytes(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text;
+  for (int rest = 0; rest < 3 && most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80; ++rest) --most;
+  return text.substr(0, most);
+}
+
 std::string_view last_bytes(std::string_view text, std::size_t most) {
   if (text.size() <= most) return text;
   text.remove_prefix(text.size() - most);

@@ -11,7 +11,8 @@ namespace mercutio {
 
 // How many bytes at the front are one character; 0: they are none.
 std::size_t utf8_character(std::string_view text);
-// The last characters of a text that are whole, of at most `most` bytes.
+// The first characters of a text that are whole, of at most `most` bytes, and the last ones.
+std::string_view first_bytes(std::string_view text, std::size_t most);
 std::string_view last_bytes(std::string_view text, std::size_t most);
 // On one line and as it looks: each control character, also those that change the direction of text, is a blank, and each byte that is no text
 // a question mark. For whatever prints names.

@@ -13,6 +13,14 @@ TEST(Utf8, CharactersAreWhole) {
   for (const char* none : {"\xFF", "\xC3", "\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80"}) EXPECT_EQ(utf8_character(none), 0u) << none;
 }
 
+TEST(Utf8, CutTextHasWholeCharacters) {
+  EXPECT_EQ(first_bytes("m\u00fcller", 2), "m");
+  EXPECT_EQ(first_bytes("m\u00fcller", 3), "m\u00fc");
+  EXPECT_EQ(first_bytes("anna", 4), "anna");
+  EXPECT_EQ(first_bytes("\u5c71", 2), "");
+  EXPECT_EQ(last_bytes("m\u00fc", 1), "");
+}
+
 TEST(Utf8, NothingPrintableMovesTheCursor) {
   EXPECT_EQ(printable("m\u00fcller \u5c71 \U0001F600"), "m\u00fcller \u5c71 \U0001F600");
   EXPECT_EQ(printable("a\x1b[2Jb\nc\x7f" "d"), "a [2Jb c d");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <tuple>
 
 #include "insight/costs.h"
 #include "insight/families.h"
@@ -76,8 +77,8 @@ std::string names_of(const std::vector<Match>& several) {
 
 // What a rule says of several families is one finding if it says it of all of them together, too.
 std::vector<std::vector<Match>> joined(const Rule& rule, const Job& job, std::vector<Match> several) {
-  std::map<std::pair<std::string, std::string>, std::vector<Match>> alike;
-  for (Match& one : several) alike[{one.file.file_system, one.file.library}].push_back(std::move(one));
+  std::map<std::tuple<std::string, std::string, i64>, std::vector<Match>> alike;
+  for (Match& one : several) alike[{one.file.file_system, one.file.library, one.detection.rank}].push_back(std::move(one));
   std::vector<std::vector<Match>> groups;
   for (auto& [what, group] : alike) {
     const bool together = group.size() == 1 || rule.detect(job, merge_files(members_of(group)));

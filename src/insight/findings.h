@@ -48,6 +48,13 @@ std::vector<Finding> find_causes(const Job& job);
 
 // The verdict for people, at most twenty lines.
 std::string verdict(const Job& job);
+// Opens that failed, of the rank where most did: the time that they took, and why the first one failed, with its file.
+struct FailedOpens {
+  i64 opens = 0;
+  double seconds = 0;
+  std::string first;
+};
+FailedOpens failed_opens(const Job& job);
 
 // A box of counts for each file, in the manner of MPICH_MPIIO_STATS (HPE Cray MPI).
 std::string file_counts(const Job& job);

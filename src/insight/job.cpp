@@ -28,7 +28,7 @@ constexpr i64 kMostOfRanks = i64{1} << 58;   // the same of those whose records 
 constexpr std::size_t kEmptyBytes = 4096;    // the places of pieces in a file are multiples of it
 constexpr i64 kSameJobNs = 600'000'000'000;  // ranks of one job start within ten minutes
 
-constexpr std::string_view kPieceSuffix = ".piece";
+constexpr std::string_view kPieceSuffix = ".piece", kTraceSuffix = ".mtrace";   // the second one as in api/job_trace.cpp
 
 Error damaged(const std::string& what) {
   return Error{ErrorClass::kFile, "not a trace of this version of mercutio, or damaged: " + what};
@@ -199,11 +199,14 @@ Result<std::vector<RankTrace>> read_folder(const std::string& path, std::vector<
   DIR* folder = ::opendir(path.c_str());
   if (!folder) return error_from_errno("opendir", errno);
   std::vector<std::string> names;
+  std::string whole;
   while (const dirent* entry = ::readdir(folder)) {
     const std::string name = entry->d_name;
     if (name.ends_with(kPieceSuffix)) names.push_back(name);
+    if (name.ends_with(kTraceSuffix)) whole = std::max(whole, name);
   }
   ::closedir(folder);
+  if (names.empty() && !whole.empty()) return Error{ErrorClass::kFile, "holds no pieces of a trace, but a trace that is whole: " + path + "/" + whole};
   Status last = ok_status();
   for (const std::string& name : names) {
     Status read = read_pieces(path + "/" + name, traces);
@@ -255,7 +258,7 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<s
   if (there && !folder) MERCUTIO_TRY(read_pieces(path, traces));
   if (::stat(place.c_str(), &state) == 0) {
     auto read = read_folder(place, of_pieces);
-    if (!read && !there) return std::move(read).error();
+    if (!read && (folder || !there)) return std::move(read).error();
     if (read) pieces = std::move(*read);
   } else if (!there) {
     return Error{ErrorClass::kNoSuchFile, "there is no such trace"};

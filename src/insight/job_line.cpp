@@ -50,6 +50,7 @@ class Line {
   }
   void put(const char* name, std::string_view value) { add(name, json_text(value)); }
   void put(const char* name, i64 value) { add(name, std::to_string(value)); }
+  void put_flag(const char* name, bool value) { add(name, value ? "true" : "false"); }
   void put(const char* name, double value) {
     char number[32];
     std::snprintf(number, sizeof number, "%.6g", std::isfinite(value) ? value : 0.0);
@@ -99,7 +100,8 @@ void put_patterns(Line& line, const JobSummary& summary) {
   line.close(']');
 }
 
-void put_findings(Line& line, const Job& job) {
+// Where not all ranks are known, what the others did meanwhile may take as long.
+void put_findings(Line& line, const Job& job, bool all_known) {
   line.key("findings");
   line.open('[');
   for (const Finding& one : find_causes(job)) {
@@ -107,6 +109,7 @@ void put_findings(Line& line, const Job& job) {
     line.put("id", one.id);
     line.put("seconds", one.seconds);
     line.put("factor", one.factor);
+    line.put_flag("at_most", one.at_most || !all_known);
     line.put("file", one.file);
     line.put("files", one.files);
     line.put("file_system", one.file_system);
@@ -157,7 +160,7 @@ std::string job_line(const JobSummary& summary, const RankTrace& first, const Jo
   line.put("read_rate", io_rate(job, Direction::kRead));
   line.put("write_rate", io_rate(job, Direction::kWrite));
   line.put("file_count", files);
-  put_findings(line, job);
+  put_findings(line, job, summary.ranks() >= first.header.ranks);
   put_patterns(line, summary);
   line.close('}');
   return std::move(line).text() + "\n";

@@ -42,6 +42,11 @@ class Reader {
     const double value = number();
     return std::abs(value) < static_cast<double>(kMostNumber) ? static_cast<i64>(value) : (fail(), 0);
   }
+  bool truth() {
+    const bool value = next() == 't';
+    word(value ? "true" : "false");
+    return value && good_;
+  }
   // Calls member(key) for each; it takes the value.
   template <class Member>
   void object(Member member) {
@@ -152,6 +157,7 @@ RecordedFinding read_finding(Reader& reader) {
     else if (key == "file_system") one.file_system = reader.text();
     else if (key == "seconds") one.seconds = reader.number();
     else if (key == "factor") one.factor = reader.number();
+    else if (key == "at_most") one.at_most = reader.truth();
     else reader.skip();
   });
   return one;
@@ -177,7 +183,7 @@ bool believable(double seconds) {
 }
 
 bool believable(const RecordedJob& job) {
-  bool good = job.start >= 0 && job.start < 253402300800 && job.ranks > 0 && job.ranks < i64{1} << 32 && job.nodes >= 0 && job.read >= 0 && job.written >= 0;
+  bool good = job.start >= 0 && job.start < 253402300800 && job.ranks > 0 && job.ranks < i64{1} << 32 && job.ranks_known >= 0 && job.nodes >= 0 && job.read >= 0 && job.written >= 0;
   for (const double seconds : {job.seconds, job.io_seconds, job.io_share}) good = good && believable(seconds);
   for (const RecordedFinding& one : job.findings) good = good && believable(one.seconds) && !one.id.empty();
   for (const RecordedFiles& one : job.files) good = good && believable(one.seconds) && one.read >= 0 && one.written >= 0;
@@ -193,7 +199,7 @@ std::optional<RecordedJob> parse_job_line(std::string_view line) {
   i64 version = 0;
   const std::pair<std::string_view, std::string*> texts[] = {{"format", &format}, {"job", &job.job}, {"user", &job.user}, {"program", &job.program}};
   const std::pair<std::string_view, i64*> numbers[] = {{"version", &version}, {"uid", &job.uid},         {"start", &job.start}, {"ranks", &job.ranks},
-                                                       {"nodes", &job.nodes}, {"read", &job.read}, {"written", &job.written}, {"file_count", &job.file_count}};
+                                                       {"ranks_known", &job.ranks_known}, {"nodes", &job.nodes}, {"read", &job.read}, {"written", &job.written}, {"file_count", &job.file_count}};
   const std::pair<std::string_view, double*> times[] = {{"seconds", &job.seconds}, {"io_seconds", &job.io_seconds}, {"io_share", &job.io_share}};
   reader.object([&](const std::string& key) {
     for (const auto& [name, value] : texts)

@@ -13,6 +13,7 @@ namespace mercutio {
 struct RecordedFinding {
   std::string id, file, file_system;
   double seconds = 0, factor = 1;
+  bool at_most = false;  // the other ranks are not seen to wait for it
 };
 
 struct RecordedFiles {
@@ -24,6 +25,7 @@ struct RecordedFiles {
 struct RecordedJob {
   std::string job, user, program;
   i64 uid = -1, start = 0, ranks = 0, nodes = 0, read = 0, written = 0, file_count = 0;
+  i64 ranks_known = 0;  // of which it has the I/O; 0: of all
   double seconds = 0, io_seconds = 0, io_share = 0;
   std::vector<RecordedFinding> findings;
   std::vector<RecordedFiles> files;

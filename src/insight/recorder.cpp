@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/utf8.h"
 #include "insight/name_patterns.h"
 #include "insight/recorder_time.h"
 
@@ -359,7 +360,13 @@ i64 Recorder::known_slot(const std::string& name) const {
 void Recorder::open_failed(std::string_view name, std::string_view why, i64 start_ns) {
   std::lock_guard lock(mutex_);
   const i64 end_ns = now_ns(), ns = end_ns - start_ns;
-  if (header_->failed_opens++ == 0) put_text(header_->failed_open, std::string(why.substr(0, 96)) + ": " + std::string(name));
+  if (header_->failed_opens++ == 0) {
+    // Without what to do about it, and on which rank it was.
+    const std::string_view cause = first_bytes(why.substr(0, std::min(why.find("; "), why.find(" (rank "))), 96);
+    const std::size_t room = header_->failed_open.size() - 1 - cause.size() - 2;
+    const bool fits = name.size() <= room;
+    put_text(header_->failed_open, std::string(cause) + (fits ? ": " : ": ...") + std::string(fits ? name : last_bytes(name, room - 3)));
+  }
   header_->failed_open_ns += ns;
   header_->last_ns = std::max(header_->last_ns, end_ns - steady_start_ns_);
   add_held(held_.add(start_ns, end_ns));

@@ -244,7 +244,7 @@ TEST(Recorder, WhatTheProgramWaitsForAnAccessIsKnown) {
 
 TEST(Recorder, FailedOpensAreCounted) {
   auto recorder = make();
-  recorder->open_failed("/no/such", "no such file", now_ns() - 1'000);
+  recorder->open_failed("/no/such", "no such file; check the path (rank 0 on here)", now_ns() - 1'000);
   recorder->open_failed("/nor/this", "it is a directory", now_ns() - 1'000);
   const RankTrace trace = read_back(*recorder);
   EXPECT_EQ(trace.header.failed_opens, 2);
@@ -253,6 +253,15 @@ TEST(Recorder, FailedOpensAreCounted) {
   EXPECT_TRUE(trace.files.empty());
   EXPECT_NE(verdict(job_of({trace})).find("2 opens of a rank failed"), std::string::npos);
   EXPECT_EQ(verdict(job_of({trace})).find("opened no file"), std::string::npos);
+}
+
+TEST(Recorder, FailedOpensOfLongNamesKeepTheirCause) {
+  auto recorder = make();
+  recorder->open_failed("/" + std::string(300, 'n') + "/end", "permission denied (rank 0 on here)", now_ns());
+  const RankTrace trace = read_back(*recorder);
+  const std::string_view text = text_in(trace.header.failed_open);
+  EXPECT_TRUE(text.starts_with("permission denied: ...nnn")) << text;
+  EXPECT_TRUE(text.ends_with("nnn/end")) << text;
 }
 
 }  // namespace

@@ -164,6 +164,7 @@ std::string who_waits(const JobFile& file, double least) {
     ++ranks;
     sum += late_of_all(one);
   }
+  if (all == 2) return "the other one waits " + seconds_text(sum) + " for ";
   const std::string who = ranks == all - 1 ? "the others wait " : number_text(ranks) + " of " + number_text(all) + " ranks wait ";
   return who + seconds_text(sum / static_cast<double>(std::max<i64>(1, ranks))) + (all - ranks > 1 ? " each for others, among them " : " each for ");
 }
@@ -226,7 +227,8 @@ std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
   const std::string rank = "rank " + number_text(header.rank);
   return Detection{who_waits(file, late->least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(late->least),
                    {{"see what " + rank + " does between accesses that those that wait do not", late->without(), at_most},
-                    {"divide that work evenly among the ranks", late->balanced(), at_most}}};
+                    {"divide that work evenly among the ranks", late->balanced(), at_most}},
+                   header.rank};
 }
 
 std::optional<Detection> straggler(const Job& job, const JobFile& file) {

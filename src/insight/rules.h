@@ -20,6 +20,7 @@ struct Option {
 struct Detection {
   std::string evidence;
   std::vector<Option> options;
+  i64 rank = -1;  // that is to blame; what is said of several families is one finding only where that is the same
 };
 
 using Detect = std::optional<Detection>(const Job&, const JobFile&);

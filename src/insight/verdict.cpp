@@ -1,5 +1,6 @@
 // The verdict: where the I/O of a job spent its time, and what costs most, for a terminal.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <sstream>
@@ -105,20 +106,9 @@ std::string source_of(const Job& job) {
   return "";
 }
 
-// Of the rank where most did.
-std::string failed_opens_of(const Job& job) {
-  double most = 0, seconds = 0;
-  std::string why;
-  for (const RankTrace& trace : job.traces) {
-    const double opens = static_cast<double>(trace.header.failed_opens) / static_cast<double>(trace.header.members);
-    if (opens <= most) continue;
-    most = opens;
-    seconds = seconds_of(trace.header.failed_open_ns) / static_cast<double>(trace.header.members);
-    why = text_in(trace.header.failed_open);
-  }
-  if (most <= 0) return "";
-  const i64 opens = std::max<i64>(1, static_cast<i64>(most + 0.5));
-  return "  " + count_of(opens, "open") + " of a rank failed, in " + seconds_text(seconds) + ", first of all: " + printable(why) + "\n";
+std::string text_of(const FailedOpens& failed) {
+  if (failed.opens == 0) return "";
+  return "  " + count_of(failed.opens, "open") + " of a rank failed, in " + seconds_text(failed.seconds) + ", first of all: " + printable(failed.first) + "\n";
 }
 
 // While the program wrote, and while it read.
@@ -182,8 +172,19 @@ std::string adapting_of(const Job& job) {
 
 }  // namespace
 
+FailedOpens failed_opens(const Job& job) {
+  FailedOpens most;
+  for (const RankTrace& trace : job.traces) {
+    const auto members = static_cast<double>(trace.header.members);
+    const auto opens = static_cast<i64>(std::ceil(static_cast<double>(trace.header.failed_opens) / members));
+    if (opens > most.opens) most = {opens, seconds_of(trace.header.failed_open_ns) / members, std::string(text_in(trace.header.failed_open))};
+  }
+  return most;
+}
+
 std::string verdict(const Job& job) {
-  const std::string failed = failed_opens_of(job);
+  const FailedOpens failures = failed_opens(job);
+  const std::string failed = text_of(failures);
   if (job.files.empty() && job.finished && failed.empty())
     return "mercutio: " + printable(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
   const Sums sums = sums_of(job);
@@ -223,7 +224,7 @@ std::string verdict(const Job& job) {
     out += "  the ranks share cores" + std::string(job.ranks > job.hosts * job.host_cores ? "" : " with other processes") +
            ": times depend on who had one when, and the estimates below are unsure\n";
   if (little) out += "  I/O is " + (io_share(job) < 0.005 ? "less than 1 %" : percent(io_share(job), 1)) + " of the run: nothing to gain here\n";
-  if (found.empty() && !little) out += "  nothing stands out\n";
+  if (found.empty() && !little) out += failures.seconds >= kLittleIo * job.seconds ? "  nothing else stands out\n" : "  nothing stands out\n";
   for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i)
     out += std::to_string(i + 1) + ". " + text_of(found[i], !little);
   if (found.size() > kFindingsShown)

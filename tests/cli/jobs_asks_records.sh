@@ -41,6 +41,13 @@ contains "$(cat page.html)" "10000 jobs of 50 users"
 lacks "$(cat page.html)" "http"
 lacks "$(cat page.html)" "<script"
 
+# Of a record of one rank, the I/O is that rank's, and nobody knows whether the others wait for it.
+mkdir one
+printf '{"format":"mercutio-job","version":1,"user":"u","program":"p","ranks":4,"ranks_known":1,"start":1,"seconds":3600,"io_seconds":1800,"findings":[{"id":"serial","seconds":900,"factor":1.3,"at_most":true}],"files":[],"uid":%s}\n' "$(id -u)" >one/a.mjob
+contains "$("$MERCUTIO" jobs one)" "4 rank hours, 12.5 % of them in I/O; remedies would win 0 (0.0 %), at most 1 where other ranks wait unseen"
+contains "$("$MERCUTIO" jobs one)" "<= 1"
+contains "$("$MERCUTIO" jobs one --json)" '"lost_rank_hours":0,"most_rank_hours":1'
+
 # What is none, or somebody has put there.
 mkdir odd odd/folder.mjob
 echo '{"format":"mercutio-job"' >odd/cut.mjob

@@ -88,7 +88,7 @@ def job(ranks, events=20000, pieces=1024):
                       {"kind": "plan", "count": 1, "text": "strategy:  two_phase   # interleaved\naggregators: 32\n"}]}
     return {"version": 12, "pattern": "", "host_names": [f"node{i:03d}" for i in range(ranks // 32 + 1)],
             "run": {"job": "4711", "user": "somebody", "command": "./synthetic input", "mpi": "an MPI", "mercutio": "0.1.0"},
-            "rates": {"read": 0, "written": 2.5e9}, "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True, "io_share": 0.6, "held_part": 1, "crowded": False,
+            "rates": {"read": 0, "written": 2.5e9}, "failed_opens": {"opens": 2, "seconds": 0.25, "first": "no such file: out/none"}, "program": "synthetic", "ranks": ranks, "hosts": ranks // 32 + 1, "seconds": STEPS * 2.0 + 2, "finished": True, "io_share": 0.6, "held_part": 1, "crowded": False,
             "verdict": "", "findings": [finding], "files": [file], "calls_per_kept": 1, "rank_traces": traces}
 
 

@@ -312,6 +312,15 @@ void put_run(Json& json, const Job& job) {
   json.close('}');
 }
 
+void put_failed_opens(Json& json, const Job& job) {
+  const FailedOpens failed = failed_opens(job);
+  json.key("failed_opens").open('{');
+  json.key("opens").value(failed.opens);
+  json.key("seconds").value(failed.seconds);
+  json.key("first").value(failed.first);
+  json.close('}');
+}
+
 void print_json(std::FILE* out, const Job& job, i64 events) {
   Json json(out);
   json.open('{');
@@ -327,6 +336,7 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("pattern").value(pattern_hash(job));
   put_run(json, job);
   json.key("verdict").value(verdict(job));
+  put_failed_opens(json, job);
   put_findings(json, job);
   put_files(json, job);
   put_ranks(json, job, events);
@@ -395,6 +405,7 @@ int draw(const ReportOptions& options, const Job& job) {
   if (code == 0) {
     const Output output = capture(words, 600);
     std::fputs(output.text.c_str(), stderr);
+    if (output.exit_code == 127 && output.text.empty()) complain(python, "can't be started");
     code = output.exit_code == 0 ? 0 : 1;
   }
   std::remove(mine.c_str());

@@ -33,6 +33,7 @@ struct JobsRow {
   i64 jobs = 0, bytes = 0;
   double rank_hours = 0, io_rank_hours = 0;
   double lost_rank_hours = 0;  // that remedies would win
+  double most_rank_hours = 0;  // and with those that other ranks are not seen to wait for
   std::string worst;           // its job that loses most
   double worst_hours = 0;
 };

@@ -42,7 +42,12 @@ std::string headline(const JobsSummary& summary) {
   const JobsRow& all = summary.all;
   return count_text(summary.jobs, "job") + " of " + count_text(summary.users, "user") + ", " + day_of(summary.first) + " to " + day_of(summary.last) + ": " +
          hours_text(all.rank_hours) + " rank hours, " + share_text(all.io_rank_hours, all.rank_hours) + " of them in I/O; remedies would win " +
-         hours_text(all.lost_rank_hours) + " (" + share_text(all.lost_rank_hours, all.rank_hours) + ")";
+         hours_text(all.lost_rank_hours) + " (" + share_text(all.lost_rank_hours, all.rank_hours) + ")" +
+         (all.most_rank_hours > all.lost_rank_hours ? ", at most " + hours_text(all.most_rank_hours) + " where other ranks wait unseen" : "");
+}
+
+std::string lost_text(const JobsRow& row) {
+  return row.lost_rank_hours > 0 || row.most_rank_hours == 0 ? hours_text(row.lost_rank_hours) : "<= " + hours_text(row.most_rank_hours);
 }
 
 std::string title_of(const std::string& finding) {
@@ -82,7 +87,7 @@ std::string table_page(const JobsTable& table) {
     std::snprintf(width, sizeof width, "%.1f", most > 0 ? 100 * row.lost_rank_hours / most : 0.0);
     const std::string title = table.key == "finding" ? title_of(row.name) : "";
     out += "<tr><td>" + html(title.empty() ? row.name : title + " [" + row.name + "]") + "</td><td>" + std::to_string(row.jobs) + "</td><td>" + hours_text(row.rank_hours) +
-           "</td><td>" + hours_text(row.io_rank_hours) + "</td><td>" + hours_text(row.lost_rank_hours) + "</td><td><span class=\"bar\" style=\"width:" + width +
+           "</td><td>" + hours_text(row.io_rank_hours) + "</td><td>" + html(lost_text(row)) + "</td><td><span class=\"bar\" style=\"width:" + width +
            "%\"></span></td><td>" + bytes_text(static_cast<double>(row.bytes)) + "</td><td class=\"left\">" + html(row.worst) + "</td></tr>\n";
   }
   return out + "</table>\n";
@@ -92,7 +97,7 @@ std::string table_page(const JobsTable& table) {
 
 std::string hours_text(double hours) {
   char text[32];
-  std::snprintf(text, sizeof text, hours >= 100 || hours == 0 ? "%.0f" : hours >= 0.1 ? "%.1f" : "%.2g", hours);
+  std::snprintf(text, sizeof text, hours >= 100 || hours == 0 ? "%.0f" : hours >= 10 ? "%.1f" : "%.2g", hours);
   return text;
 }
 
@@ -105,7 +110,7 @@ std::string jobs_text(const JobsSummary& summary, const Records& records) {
     out += "\n" + padded(table.title, 44) + line;
     for (const JobsRow& row : table.rows) {
       std::snprintf(line, sizeof line, " %8" PRId64 " %12s %10s %10s  ", row.jobs, hours_text(row.rank_hours).c_str(), hours_text(row.io_rank_hours).c_str(),
-                    hours_text(row.lost_rank_hours).c_str());
+                    lost_text(row).c_str());
       out += "  " + padded(plain(row.name, 42), 42) + line + plain(row.worst, 60) + "\n";
     }
   }
@@ -121,7 +126,7 @@ std::string jobs_json(const JobsSummary& summary, const Records& records) {
   };
   const auto row_of = [&](const JobsRow& row) {
     return "{\"name\":" + json_text(row.name) + ",\"jobs\":" + std::to_string(row.jobs) + ",\"bytes\":" + std::to_string(row.bytes) + ",\"rank_hours\":" +
-           number(row.rank_hours) + ",\"io_rank_hours\":" + number(row.io_rank_hours) + ",\"lost_rank_hours\":" + number(row.lost_rank_hours) + ",\"worst\":" +
+           number(row.rank_hours) + ",\"io_rank_hours\":" + number(row.io_rank_hours) + ",\"lost_rank_hours\":" + number(row.lost_rank_hours) + ",\"most_rank_hours\":" + number(row.most_rank_hours) + ",\"worst\":" +
            json_text(row.worst) + "}";
   };
   std::string out = "{\"jobs\":" + std::to_string(summary.jobs) + ",\"users\":" + std::to_string(summary.users) + ",\"first\":" + std::to_string(summary.first) +
@@ -142,7 +147,7 @@ std::string jobs_page(const JobsSummary& summary, const Records& records) {
   for (const JobsTable& table : summary.tables) out += "<a href=\"#" + table.key + "\">" + table.title + "</a>";
   out += "</nav>\n";
   for (const JobsTable& table : summary.tables) out += table_page(table);
-  return out + "<footer><p>To be won: what the best single remedy of each job would save. Times are those of a rank, times the ranks of the job. " +
+  return out + "<footer><p>To be won: what the best single remedy of each job would save; at most that where other ranks are not seen to wait. Times are those of a rank, times the ranks of the job. " +
          html(left_out_text(records)) + "</p></footer>\n</body>\n</html>\n";
 }
 

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "jobs/jobs.h"
 
@@ -20,17 +21,20 @@ i64 sum_of(i64 one, i64 other) {
   return __builtin_add_overflow(one, other, &sum) ? INT64_MAX : sum;
 }
 
-// What the best single remedy wins: those of several findings overlap.
-double lost_seconds(const RecordedJob& job) {
-  double most = 0;
-  for (const RecordedFinding& one : job.findings) most = std::max(most, one.seconds);
-  return std::min(most, job.seconds);
+// The I/O of ranks that are not in the record is not known.
+double io_rank_hours(const RecordedJob& job, double seconds) {
+  const i64 known = job.ranks_known > 0 ? std::min(job.ranks_known, job.ranks) : job.ranks;
+  return seconds * static_cast<double>(known) / 3600;
 }
 
-// A part of a job: what a row counts of it.
+// A part of a job: what a row counts of it. The best single remedy counts, as those of several findings overlap.
 struct Part {
-  double io_seconds = 0, lost_seconds = 0;
+  double io_seconds = 0, lost_seconds = 0, at_most_seconds = 0;
   i64 bytes = 0;
+  void lose(const RecordedJob& job, const RecordedFinding& one) {
+    double& seconds = one.at_most ? at_most_seconds : lost_seconds;
+    seconds = std::min(std::max(seconds, one.seconds), job.seconds);
+  }
 };
 
 class Table {
@@ -42,15 +46,16 @@ class Table {
     ++row.jobs;
     row.bytes = sum_of(row.bytes, part.bytes);
     row.rank_hours += rank_hours(job, job.seconds);
-    row.io_rank_hours += rank_hours(job, part.io_seconds);
+    row.io_rank_hours += io_rank_hours(job, part.io_seconds);
     const double lost = rank_hours(job, part.lost_seconds);
     row.lost_rank_hours += lost;
+    row.most_rank_hours += std::max(lost, rank_hours(job, part.at_most_seconds));
     if (lost > row.worst_hours) row.worst_hours = lost, row.worst = job.program + (job.job.empty() ? "" : " (job " + job.job + ")");
   }
   JobsTable largest(i64 top) && {
     JobsTable table = std::move(*this).by_name();
     std::stable_sort(table.rows.begin(), table.rows.end(), [](const JobsRow& a, const JobsRow& b) {
-      return std::pair(a.lost_rank_hours, a.io_rank_hours) > std::pair(b.lost_rank_hours, b.io_rank_hours);
+      return std::tuple(a.lost_rank_hours, a.most_rank_hours, a.io_rank_hours) > std::tuple(b.lost_rank_hours, b.most_rank_hours, b.io_rank_hours);
     });
     if (static_cast<i64>(table.rows.size()) > top) table.rows.resize(static_cast<std::size_t>(top));
     return table;
@@ -66,14 +71,16 @@ class Table {
 };
 
 Part whole(const RecordedJob& job) {
-  return {job.io_seconds, lost_seconds(job), sum_of(job.read, job.written)};
+  Part part{job.io_seconds, 0, 0, sum_of(job.read, job.written)};
+  for (const RecordedFinding& one : job.findings) part.lose(job, one);
+  return part;
 }
 
 void add_findings(Table& table, const RecordedJob& job) {
   std::map<std::string, Part> parts;
   for (const RecordedFinding& one : job.findings) {
     Part& part = parts[one.id];
-    part.lost_seconds = std::max(part.lost_seconds, one.seconds);
+    part.lose(job, one);
     part.io_seconds = job.io_seconds, part.bytes = sum_of(job.read, job.written);
   }
   for (const auto& [id, part] : parts) table.add(id, job, part);
@@ -86,8 +93,7 @@ void add_file_systems(Table& table, const RecordedJob& job) {
     part.io_seconds += one.seconds, part.bytes = sum_of(part.bytes, sum_of(one.read, one.written));
   }
   for (const RecordedFinding& one : job.findings) {
-    Part& part = parts[one.file_system.empty() ? "unknown" : one.file_system];
-    part.lost_seconds = std::max(part.lost_seconds, one.seconds);
+    parts[one.file_system.empty() ? "unknown" : one.file_system].lose(job, one);
   }
   for (const auto& [name, part] : parts) table.add(name, job, part);
 }
@@ -128,7 +134,7 @@ JobsSummary summarise(const std::vector<RecordedJob>& jobs, i64 top) {
     users.add(job.user, job, part);
     days.add(day_of(job.start), job, part);
     weeks.add(week_of(job.start), job, part);
-    if (part.lost_seconds > 0) worst.add((job.job.empty() ? "no id" : job.job) + " " + job.program + " " + job.user + " " + day_of(job.start), job, part);
+    if (part.lost_seconds + part.at_most_seconds > 0) worst.add((job.job.empty() ? "no id" : job.job) + " " + job.program + " " + job.user + " " + day_of(job.start), job, part);
   }
   summary.users = static_cast<i64>(names.size());
   JobsTable sum = std::move(all).by_name();

@@ -332,7 +332,7 @@ Held seconds_held(const Job& job, const JobFile& file, const std::function<doubl
   // They may wait in calls on another file.
   for (const JobFile& other : job.files) {
     if (std::find(file.members.begin(), file.members.end(), &other) != file.members.end()) continue;
-    const std::vector<double> there = spare_seconds(other);
+    const std::vector<double> there = spare_seconds(merge_files({&other}));
     for (std::size_t rank = 0; rank < std::min(spare.size(), there.size()); ++rank) spare[rank] += there[rank];
   }
   return held_of(own, spare);

@@ -147,9 +147,18 @@ double own_in_all(const Job& job, std::size_t rank) {
   return std::max(0.0, seconds);
 }
 
-// In calls in which it may wait for others.
-bool meets_others(const FileTotals& one) {
-  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs + one.resizes > 0;
+// Calls in which it may wait for others.
+i64 meetings(const FileTotals& one) {
+  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs + one.resizes;
+}
+bool meets_others(const FileTotals& one) { return meetings(one) > 0; }
+
+// What ranks do between their meetings can make the others late: each rank waits for all others in turn. In a loop of nothing but meetings, ranks come
+// late because of these.
+double most_in_turns(const Job& job, const JobFile& file, double ranks) {
+  constexpr double kLoopSeconds = 20e-6;
+  const double loop = worst(file, [](const FileTotals& one) { return static_cast<double>(meetings(one)); }) * kLoopSeconds * crowding(job);
+  return (ranks - 1) * std::max(0.0, between_calls(file) - loop);
 }
 
 // Several ranks may be late.
@@ -208,7 +217,7 @@ std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
   std::sort(waits.begin(), waits.end());
   const double most = waits[waits.size() / 2];   // a few that wait for all others have little to do
   const double of_late = own_in_all(job, found.rank);
-  found.in_turns = std::max(0.0, std::min(found.least, between_calls(file)) - found.work - queued_while_others_wait(job, found.sum / found.count));
+  found.in_turns = std::max(0.0, std::min(found.least, most_in_turns(job, file, found.count)) - found.work - queued_while_others_wait(job, found.sum / found.count));
   found.steady_mean = std::max(0.0, found.sum / found.count - found.least - std::max(0.0, of_late - own / found.count));
   found.steady = std::max(0.0, most - found.least - std::max(0.0, of_late - (own - of_late) / (found.count - 1)));
   return found;

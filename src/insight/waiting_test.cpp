@@ -182,6 +182,78 @@ TEST(Findings, WaitingForALateRankIsNotChangingTheSize) {
   EXPECT_NEAR(seconds_of(nothing_else, "resized"), 4, 0.01);
 }
 
+// An access beside each change of the size meets as well.
+TEST(Findings, WhatAnAccessWouldWaitForIsNoCostOfTheSize) {
+  const auto beside = [](i64 waits_of_access) {
+    return job_with(4, [=](i64, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      calls(writes, 1000, MiB, 3 * kSecond);
+      writes.phase_ns[static_cast<std::size_t>(Phase::kWait)] = waits_of_access;
+      f.resizes = 1000, f.resize_ns = 4 * kSecond, f.late_resize_ns = 3 * kSecond, f.first_ns = 1, f.last_ns = 1 + f.resize_ns + writes.ns;
+    });
+  };
+  EXPECT_NEAR(seconds_of(beside(kSecond / 2), "resized"), 2, 0.1) << "a second of its own, which ranks wait for in turns";
+  EXPECT_NEAR(seconds_of(beside(5 * kSecond / 2), "resized"), 3.5, 0.1);
+}
+
+// What one rank does alone costs as much as the others are seen to wait for, be it in calls on another file.
+TEST(Findings, WhatOneRankDoesAloneCostsAtMostThat) {
+  const auto alone = [](i64 waits_elsewhere, const std::function<void(FileTotals&)>& does) {
+    return job_of_files(4, 2, [&](i64 rank, i64 file, FileTotals& f) {
+      if (file == 0 && rank == 0) f.ranks = 1, does(f);
+      if (file == 0 && rank != 0) f = FileTotals();
+      if (file == 0) return;
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      calls(writes, 10, MiB, 1000 + (rank == 0 ? 0 : waits_elsewhere));
+      writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = rank == 0 ? 0 : waits_elsewhere;
+    }, "out.", false);
+  };
+  const std::pair<const char*, std::function<void(FileTotals&)>> faults[] = {
+      {"many_syncs", [](FileTotals& f) { f.syncs = 100, f.sync_ns = 4 * kSecond; }},
+      {"resized", [](FileTotals& f) { f.resizes = 100, f.resize_ns = 4 * kSecond; }},
+      {"reopened", [](FileTotals& f) { f.opens = 100, f.reopens = 99, f.open_ns = 4 * kSecond; }},
+      {"small_writes", [](FileTotals& f) { calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond); }}};
+  for (const auto& [id, does] : faults) {
+    for (const i64 waits : {i64{0}, 4 * kSecond}) {
+      const Job job = alone(waits, does);
+      const std::vector<Finding> found = find_causes(job);
+      const auto one = std::find_if(found.begin(), found.end(), [id = id](const Finding& finding) { return finding.id == std::string(id); });
+      ASSERT_NE(one, found.end()) << id;
+      EXPECT_EQ(one->at_most, waits == 0) << id;
+    }
+  }
+}
+
+TEST(Findings, AnotherRankIsLateForEachFile) {
+  const Job job = job_of_files(4, 2, [](i64 rank, i64 file, FileTotals& f) {
+    ClassTotals& writes = f.of(Direction::kWrite, true);
+    writes.calls = 10;
+    writes.ns = writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = rank == file + 1 ? 0 : 2 * kSecond;
+    f.first_ns = 1, f.last_ns = 1 + 4 * kSecond;
+  }, "out.", false);
+  const std::vector<Finding> found = find_causes(job);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_NE((found[0].evidence + found[1].evidence).find("for rank 1"), std::string::npos) << found[0].evidence << found[1].evidence;
+  EXPECT_NE((found[0].evidence + found[1].evidence).find("for rank 2"), std::string::npos) << found[0].evidence << found[1].evidence;
+}
+
+// On shared cores a rank that polls for others is queued as well: it is late by what it is queued outside of that.
+TEST(Findings, RanksThatAreLateInTurnsAreFoundOnSharedCores) {
+  const auto in_turns = [](i64 waits, i64 queued) {
+    Job job = job_with(4, [=](i64, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      writes.calls = 100;
+      writes.ns = writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = waits;
+      f.first_ns = 1, f.last_ns = 10 * kSecond;
+    });
+    job.cores.queued_ns = 4 * queued;
+    job.cores.ran_ns = 4 * kSecond;
+    return job;
+  };
+  EXPECT_EQ(first_of(in_turns(8 * kSecond, 8 * kSecond)), "straggler");
+  EXPECT_EQ(first_of(in_turns(5 * kSecond, 5 * kSecond)), "") << "half of the run: where ranks have no core, they are late";
+}
+
 // Nobody waits for what goes on in the background.
 TEST(Findings, WhatIsHiddenBehindOtherWorkCostsNothing) {
   const auto in_background = [](i64 blocked) {

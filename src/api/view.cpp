@@ -12,6 +12,7 @@ namespace mercutio {
 namespace {
 
 Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
+  const i64 start_ns = handle.file->trace_time();
   Status argument_error = hold_reserve();
   Result<TypeSpecRef> e = attempt([&] { return decode_committed(etype); });
   Result<TypeSpecRef> f = attempt([&] { return decode_committed(filetype); });
@@ -23,7 +24,7 @@ Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Da
   TypeSpecRef bytes = byte_type();
   if (displacement == MPI_DISPLACEMENT_CURRENT) displacement = File::kDisplacementCurrent;
   MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? *e : bytes, types_ok ? *f : bytes, plain_datarep_name(datarep ? datarep : ""),
-                                     items ? *items : InfoItems{}, std::move(argument_error)));
+                                     items ? *items : InfoItems{}, std::move(argument_error), start_ns));
   handle.registered = !is_predefined_datarep(handle.file->view()->datarep);
   handle.etype = is_named(etype) ? etype : MPI_DATATYPE_NULL;
   handle.filetype = is_named(filetype) ? filetype : MPI_DATATYPE_NULL;

@@ -112,8 +112,15 @@ Result<i64> OpenFile::resolve_displacement(i64 displacement) {
 }
 
 Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
-                          const InfoItems& info, Status argument_error) {
-  const i64 start_ns = trace_time();
+                          const InfoItems& info, Status argument_error, i64 start_ns) {
+  Arrival arrival{start_ns > 0 ? start_ns : trace_time()};
+  Status done = change_view(displacement, std::move(etype), std::move(filetype), datarep, info, std::move(argument_error), arrival);
+  trace_since(TraceKind::kView, arrival);
+  return done;
+}
+
+Status OpenFile::change_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep, const InfoItems& info, Status argument_error,
+                             Arrival& arrival) {
   Status mine = std::move(argument_error);
   if (mine) mine = no_split("set_view");
   Status kept = write_kept();
@@ -134,15 +141,16 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
     return ok_status();
   };
   const ActionOfRankZero reset_pointer = [&](bool all_ok) { return all_ok && check_same() ? counter_->store(0) : ok_status(); };
-  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, counter_status_ ? reset_pointer : nullptr));
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, counter_status_ ? reset_pointer : nullptr, &arrival));
   MERCUTIO_TRY(check_same());
-  if (highest[2] == 1) MERCUTIO_TRY(set_info(info, ok_status()));
+  Arrival silent;   // part of setting the view
+  if (highest[2] == 1) MERCUTIO_TRY(change_info(info, ok_status(), silent));
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
   view_ = std::move(made);
   ++views_;
   pointer_ = 0;
-  if (trace_) trace_view(start_ns);
+  if (trace_) trace_view(arrival.start_ns);
   return ok_status();
 }
 

@@ -70,7 +70,7 @@ double waits_for_late(const FileTotals& one) {
 }
 
 double late_of_all(const FileTotals& one) {
-  return waits_for_late(one) + seconds_of(one.late_opening_ns + one.late_sync_ns + one.late_resize_ns);
+  return waits_for_late(one) + seconds_of(one.late_opening_ns + one.late_sync_ns + one.late_resize_ns + one.late_view_ns + one.late_setting_ns);
 }
 
 double opening_seconds(const FileTotals& one) {
@@ -83,6 +83,14 @@ double sync_seconds(const FileTotals& one) {
 
 double resize_seconds(const FileTotals& one) {
   return seconds_of(one.resize_ns - one.late_resize_ns);
+}
+
+double view_seconds(const FileTotals& one) {
+  return seconds_of(one.view_ns - one.late_view_ns);
+}
+
+double setting_seconds(const FileTotals& one) {
+  return seconds_of(one.setting_ns - one.late_setting_ns);
 }
 
 double between_calls(const JobFile& file) {
@@ -266,7 +274,7 @@ double waits_in_turns(const JobFile& file, double seconds) {
 
 // Of what a rank does between collective calls, the part that takes `seconds`.
 static double part_of_time_between(const FileTotals& one, double seconds) {
-  const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns + one.resize_ns) + collective_seconds(one);
+  const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns + one.resize_ns + one.view_ns + one.setting_ns) + collective_seconds(one);
   const double between = seconds_of(one.last_ns - one.first_ns) - meeting;
   return between > 0 ? std::min(1.0, seconds / between) : 0;
 }

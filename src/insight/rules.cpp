@@ -149,7 +149,7 @@ double own_in_all(const Job& job, std::size_t rank) {
 
 // In calls in which it may wait for others.
 bool meets_others(const FileTotals& one) {
-  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs + one.resizes > 0;
+  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs + one.resizes + one.views > 0;
 }
 
 // Several ranks may be late.
@@ -323,7 +323,7 @@ std::optional<Detection> size_queries(const Job&, const JobFile& file) {
   const double calls = worst(file, [](const FileTotals& one) { return static_cast<double>(one.size_calls); });
   if (calls < static_cast<double>(kManyCalls)) return {};
   const auto [now, at_most] = seconds_held(file, [](const FileTotals& one) { return seconds_of(one.size_ns); });
-  return Detection{number_text(static_cast<i64>(calls)) + " calls of MPI_File_get_size a rank, " + seconds_text(now),
+  return Detection{number_text(static_cast<i64>(calls)) + " calls a rank that ask for it (MPI_File_get_size, or MPI_File_seek with MPI_SEEK_END), " + seconds_text(now),
                    {{"ask once, and count what is written since", now * (1 - static_cast<double>(file.members.size()) / calls), at_most}}};
 }
 
@@ -339,6 +339,49 @@ std::optional<Detection> resized(const Job&, const JobFile& file) {
   });
   return Detection{number_text(static_cast<i64>(resizes)) + " changes of the size, " + seconds_text(now),
                    {{"set the size once, before the loop, or not at all: a write beyond the end makes the file longer", (now + waits_in_turns(file, now)) * (1 - left / resizes)}}};
+}
+
+double views_of(const FileTotals& one) { return static_cast<double>(one.views); }
+double settings_of(const FileTotals& one) { return static_cast<double>(one.settings); }
+
+// Calls of one kind, most of them collective: what they take, and of the waiting in them what is the meeting itself. Where ranks meet in other
+// calls as well, they would wait there as long.
+Held seconds_meeting(const JobFile& file, double (*calls)(const FileTotals&), double (*own)(const FileTotals&), i64 FileTotals::*late) {
+  const double between = between_calls(file);
+  const double seconds = worst(file, [=](const FileTotals& one) {
+    const double others = static_cast<double>(of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.syncs + one.resizes);
+    return own(one) + std::max(0.0, seconds_of(one.*late) - between) * calls(one) / std::max(1.0, calls(one) + others);
+  });
+  const i64 ranks = ranks_where(file, [=](const FileTotals& one) { return calls(one) > 0; });
+  return {seconds, ranks < std::ssize(file.by_rank)};   // the others may take as long
+}
+
+bool viewed_often(const JobFile& file) {
+  return worst(file, views_of) >= kManyTimes;
+}
+
+// Libraries set it for each of their accesses.
+std::optional<Detection> many_views(const Job&, const JobFile& file) {
+  if (!viewed_often(file)) return {};
+  const double views = worst(file, views_of), left = static_cast<double>(file.members.size());
+  const auto [now, at_most] = seconds_meeting(file, views_of, view_seconds, &FileTotals::late_view_ns);
+  return Detection{number_text(static_cast<i64>(views)) + " calls of MPI_File_set_view a rank, " + seconds_text(now),
+                   {{advice(file.library.empty() ? Advice::kViewOnce : Advice::kFewerCalls, main_direction(file), file.library),
+                     now * (1 - left / views), at_most}}};
+}
+
+bool set_often(const JobFile& file) {
+  return worst(file, settings_of) >= kManyTimes;
+}
+
+std::optional<Detection> many_settings(const Job&, const JobFile& file) {
+  if (!set_often(file)) return {};
+  const double calls = worst(file, settings_of), left = static_cast<double>(file.members.size());
+  const auto [now, at_most] = seconds_meeting(file, settings_of, setting_seconds, &FileTotals::late_setting_ns);
+  return Detection{number_text(static_cast<i64>(calls)) + " calls a rank (MPI_File_set_info, get_info, set_atomicity, seek_shared, get_position_shared), " + seconds_text(now),
+                   {{"call MPI_File_set_info, MPI_File_get_info and MPI_File_set_atomicity once, before the loop; in place of MPI_File_seek_shared "
+                     "and MPI_File_get_position_shared, count in the program, and give offsets",
+                     now * (1 - left / calls), at_most}}};
 }
 
 std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {
@@ -435,6 +478,8 @@ constexpr Way kWays[] = {{small<Direction::kWrite>},
                          {many_syncs, synced_often},
                          {resized, resized_often},
                          {size_queries},
+                         {many_views, viewed_often},
+                         {many_settings, set_often},
                          {same_data_read},
                          {small_stripes},
                          {one_stripe},

@@ -182,6 +182,25 @@ TEST(Findings, WaitingForALateRankIsNotChangingTheSize) {
   EXPECT_NEAR(seconds_of(nothing_else, "resized"), 4, 0.01);
 }
 
+// Where a view is set for each of many collective accesses, the ranks would wait for each other in these.
+TEST(Findings, MeetingToSetAViewIsWhatItCosts) {
+  const auto viewing = [](i64 accesses) {
+    return job_with(4, [=](i64, FileTotals& f) {
+      calls(f.of(Direction::kWrite, true), accesses, MiB, accesses);
+      f.views = 1000, f.view_ns = 4 * kSecond, f.late_view_ns = 3 * kSecond, f.first_ns = 1, f.last_ns = 1 + f.view_ns + accesses;
+    });
+  };
+  EXPECT_EQ(first_of(viewing(0)), "many_views");
+  EXPECT_NEAR(seconds_of(viewing(0), "many_views"), 4, 0.01);
+  EXPECT_NEAR(seconds_of(viewing(1000), "many_views"), 1 + 3.0 / 2, 0.01);
+  EXPECT_EQ(seconds_of(viewing(0), "straggler"), -1);
+  const Job late = job_with(4, [](i64 rank, FileTotals& f) {
+    f.views = 100, f.late_view_ns = rank == 3 ? 0 : 4 * kSecond, f.view_ns = kSecond / 20 + f.late_view_ns;
+  });
+  EXPECT_EQ(first_of(late), "straggler");
+  EXPECT_NE(verdict(late).find("waiting for late ranks 98 %"), std::string::npos) << verdict(late);
+}
+
 // Nobody waits for what goes on in the background.
 TEST(Findings, WhatIsHiddenBehindOtherWorkCostsNothing) {
   const auto in_background = [](i64 blocked) {

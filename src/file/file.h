@@ -51,6 +51,15 @@ struct OpenCall {
   i64 start_ns = 0;               // for the trace: when the program called; 0: not known
 };
 
+struct ViewCall {
+  i64 displacement = 0;           // in bytes, or File::kDisplacementCurrent
+  TypeSpecRef etype, filetype;
+  std::string datarep;
+  InfoItems info;
+  Status argument_error = ok_status();
+  i64 start_ns = 0;               // as in OpenCall
+};
+
 // The source of hints, and the reporter of problems with them.
 struct HintService {
   HintSources sources;
@@ -104,8 +113,7 @@ class File {
 
   // Views. displacement kDisplacementCurrent as in the standard. Collective.
   static constexpr i64 kDisplacementCurrent = -54278278;   // api translates MPI_DISPLACEMENT_CURRENT
-  virtual Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
-                          const InfoItems& info, Status argument_error, i64 start_ns = 0) = 0;   // start_ns: as in OpenCall
+  virtual Status set_view(ViewCall call) = 0;
   virtual ViewRef view() const = 0;
   virtual Result<i64> type_extent(const TypeSpec& type) = 0;   // in the file's data representation
 

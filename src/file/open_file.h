@@ -73,8 +73,7 @@ class OpenFile final : public File {
   Status set_info(const InfoItems& info, Status argument_error) override;
   InfoItems info() const override;
   std::shared_ptr<const HintSet> hint_notes() const override;
-  Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
-                  const InfoItems& info, Status argument_error, i64 start_ns) override;
+  Status set_view(ViewCall call) override;
   ViewRef view() const override { return current_view()->view; }
   Result<i64> type_extent(const TypeSpec& type) override;
   Status seek(i64 offset, Whence whence) override;
@@ -218,8 +217,7 @@ class OpenFile final : public File {
 
   // views.cpp
   std::shared_ptr<const FileView> current_view() const;
-  Status change_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep, const InfoItems& info, Status argument_error,
-                     Arrival& arrival);
+  Status change_view(ViewCall call, Arrival& arrival);
   Result<std::shared_ptr<FileView>> make_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype,
                                               const std::string& datarep);
   Result<i64> resolve_displacement(i64 displacement);

@@ -95,29 +95,31 @@ TEST(Tracing, BothWaysTellTheSame) {
   EXPECT_EQ(short_way.steps, long_way.steps);
 }
 
+// How long each collective call waited, and how many short calls there were.
+struct Waits final : Tracer {
+  std::unique_ptr<TraceSink> file(const FileFacts&) override {
+    struct Forward final : TraceSink {
+      explicit Forward(Waits& owner) : owner(owner) {}
+      void record(const TraceEvent& event) override { owner.record(event); }
+      Waits& owner;
+    };
+    return std::make_unique<Forward>(*this);
+  }
+  void record(const TraceEvent& event) {
+    if (event.kind == TraceKind::kSize) ++sizes, size_calls += event.pieces;
+    if (event.kind == TraceKind::kSetting && event.late_ns == 0 && event.detail == "MPI_File_get_position_shared") return void(positions += event.pieces);
+    const auto meets = {TraceKind::kOpen, TraceKind::kSync, TraceKind::kResize, TraceKind::kView, TraceKind::kSetting, TraceKind::kClose};
+    if (std::find(meets.begin(), meets.end(), event.kind) == meets.end()) return;
+    EXPECT_LE(event.late_ns, event.end_ns - event.start_ns);
+    late.push_back(event.late_ns);
+  }
+  std::vector<i64> late;
+  i64 sizes = 0, size_calls = 0, positions = 0;
+};
+
 // In open, sync, close, changes of the size, views and settings the others wait for the rank that comes last, which does not wait itself.
 TEST(Tracing, WaitingForALateRankIsTold) {
   static constexpr i64 kRanks = 3, kLate = 1, kLateNs = 100'000'000;
-  struct Waits final : Tracer {
-    std::unique_ptr<TraceSink> file(const FileFacts&) override {
-      struct Forward final : TraceSink {
-        explicit Forward(Waits& owner) : owner(owner) {}
-        void record(const TraceEvent& event) override { owner.record(event); }
-        Waits& owner;
-      };
-      return std::make_unique<Forward>(*this);
-    }
-    void record(const TraceEvent& event) {
-      if (event.kind == TraceKind::kSize) ++sizes, size_calls += event.pieces;
-      if (event.kind == TraceKind::kSetting && event.late_ns == 0 && event.detail == "MPI_File_get_position_shared") return void(positions += event.pieces);
-      const auto meets = {TraceKind::kOpen, TraceKind::kSync, TraceKind::kResize, TraceKind::kView, TraceKind::kSetting, TraceKind::kClose};
-      if (std::find(meets.begin(), meets.end(), event.kind) == meets.end()) return;
-      EXPECT_LE(event.late_ns, event.end_ns - event.start_ns);
-      late.push_back(event.late_ns);
-    }
-    std::vector<i64> late;
-    i64 sizes = 0, size_calls = 0, positions = 0;
-  };
   std::vector<Waits> waits(kRanks);
   const std::string name = unique_name();
   on_ranks(kRanks, [&](Rank& rank, std::unique_ptr<Comm> comm) {
@@ -140,7 +142,7 @@ TEST(Tracing, WaitingForALateRankIsTold) {
     come_late();
     EXPECT_TRUE(file->preallocate(2000).ok());
     come_late();
-    EXPECT_TRUE(file->set_view(0, byte_type(), byte_type(), "native", {{"cb_nodes", "1"}}, ok_status()).ok());   // which sets hints, too
+    EXPECT_TRUE(file->set_view({0, byte_type(), byte_type(), "native", {{"cb_nodes", "1"}}}).ok());   // which sets hints, too
     come_late();
     EXPECT_TRUE(file->set_info({{"cb_nodes", "1"}}).ok());
     come_late();

@@ -111,28 +111,26 @@ Result<i64> OpenFile::resolve_displacement(i64 displacement) {
   return now->view->file_offset(bytes);
 }
 
-Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
-                          const InfoItems& info, Status argument_error, i64 start_ns) {
-  Arrival arrival{start_ns > 0 ? start_ns : trace_time()};
-  Status done = change_view(displacement, std::move(etype), std::move(filetype), datarep, info, std::move(argument_error), arrival);
+Status OpenFile::set_view(ViewCall call) {
+  Arrival arrival{call.start_ns > 0 ? call.start_ns : trace_time()};
+  Status done = change_view(std::move(call), arrival);
   trace_since(TraceKind::kView, arrival);
   return done;
 }
 
-Status OpenFile::change_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep, const InfoItems& info, Status argument_error,
-                             Arrival& arrival) {
-  Status mine = std::move(argument_error);
+Status OpenFile::change_view(ViewCall call, Arrival& arrival) {
+  Status mine = std::move(call.argument_error);
   if (mine) mine = no_split("set_view");
   Status kept = write_kept();
   if (mine) mine = std::move(kept);
   if (mine && comm_->size() > 1) mine = attempt([this] { return storage_->flush(); });
   std::shared_ptr<FileView> made;
   if (mine) {
-    auto result = attempt([&] { return make_view(displacement, std::move(etype), std::move(filetype), datarep); });
+    auto result = attempt([&] { return make_view(call.displacement, std::move(call.etype), std::move(call.filetype), call.datarep); });
     if (result) made = std::move(*result);
     if (!result) mine = result.error();
   }
-  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(datarep), info.empty() ? 0 : 1,
+  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(call.datarep), call.info.empty() ? 0 : 1,
                   made && !made->view->contiguous() ? 1 : 0};
   i64 highest[4] = {};
   const auto check_same = [&]() -> Status {
@@ -144,7 +142,7 @@ Status OpenFile::change_view(i64 displacement, TypeSpecRef etype, TypeSpecRef fi
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, counter_status_ ? reset_pointer : nullptr, &arrival));
   MERCUTIO_TRY(check_same());
   Arrival silent;   // part of setting the view
-  if (highest[2] == 1) MERCUTIO_TRY(change_info(info, ok_status(), silent));
+  if (highest[2] == 1) MERCUTIO_TRY(change_info(call.info, ok_status(), silent));
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
   view_ = std::move(made);

@@ -92,6 +92,7 @@ class Recorder final : public Tracer {
   bool add_text(i64 file, TextKind kind, std::string_view text);
   void add_sketch(i64 file, std::string_view text);
   void add_access(FileTotals& totals, i64 file, const TraceEvent& event);
+  void add_call(FileTotals& totals, const TraceEvent& event);
   void add_storage(FileTotals& totals, const TraceEvent& event);
   void add_to_bins(const TraceEvent& event);
   void make_room_in_bins(i64 end_ns);

@@ -136,19 +136,10 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
       changed_[place] = false;
       break;
     case TraceKind::kSize:
-      totals.size_calls += event.pieces, totals.size_ns += short_calls_ns(event);
-      break;
     case TraceKind::kResize:
-      ++totals.resizes, totals.resize_ns += ns;
-      totals.late_resize_ns += event.late_ns;
-      break;
     case TraceKind::kView:
-      ++totals.views, totals.view_ns += ns;
-      totals.late_view_ns += event.late_ns;
-      break;
     case TraceKind::kSetting:
-      totals.settings += event.pieces, totals.setting_ns += short_calls_ns(event);
-      totals.late_setting_ns += event.late_ns;
+      add_call(totals, event);
       break;
     case TraceKind::kBlocked: totals.blocked_ns += ns; break;
     case TraceKind::kLock:
@@ -177,6 +168,17 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
       break;
   }
   return true;
+}
+
+// One that neither moves data nor opens, closes or syncs the file.
+void Recorder::add_call(FileTotals& totals, const TraceEvent& event) {
+  const i64 ns = event.end_ns - event.start_ns;
+  if (event.kind == TraceKind::kSize) totals.size_calls += event.pieces, totals.size_ns += short_calls_ns(event);
+  if (event.kind == TraceKind::kResize) ++totals.resizes, totals.resize_ns += ns, totals.late_resize_ns += event.late_ns;
+  if (event.kind == TraceKind::kView) ++totals.views, totals.view_ns += ns, totals.late_view_ns += event.late_ns;
+  if (event.kind != TraceKind::kSetting) return;
+  totals.settings += event.pieces, totals.setting_ns += short_calls_ns(event);
+  totals.late_setting_ns += event.late_ns;
 }
 
 void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {

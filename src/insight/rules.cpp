@@ -13,7 +13,7 @@ namespace mercutio {
 namespace {
 
 constexpr double kReadAlikeBytes = 256.0 * 1024 * 1024;
-constexpr i64 kManyCalls = 1000, kManyTimes = 10;
+constexpr i64 kManyCalls = 1000;
 
 std::string average(i64 sum, i64 count) {
   return bytes_text(count > 0 ? static_cast<double>(sum) / static_cast<double>(count) : 0);
@@ -47,10 +47,6 @@ double passes_of(const JobFile& file) {
 // Out of a page cache each rank reads as fast as others could hand it on.
 bool worth_reading_once(const JobFile& file) {
   return times_read(file) > 0 && (!is_local(file) || passes_of(file) >= 2);
-}
-
-Direction main_direction(const JobFile& file) {
-  return 2 * bytes_written(file) >= file.all.bytes() ? Direction::kWrite : Direction::kRead;
 }
 
 template <Direction direction>
@@ -339,50 +335,6 @@ std::optional<Detection> resized(const Job&, const JobFile& file) {
   });
   return Detection{number_text(static_cast<i64>(resizes)) + " changes of the size, " + seconds_text(now),
                    {{"set the size once, before the loop, or not at all: a write beyond the end makes the file longer", (now + waits_in_turns(file, now)) * (1 - left / resizes)}}};
-}
-
-double views_of(const FileTotals& one) { return static_cast<double>(one.views); }
-double settings_of(const FileTotals& one) { return static_cast<double>(one.settings); }
-
-// Calls of one kind, most of them collective: what they take, and of the waiting in them what is the meeting itself, not due to what ranks do
-// between calls while they have a core. Where ranks meet in other calls as well, they would wait there as long.
-Held seconds_meeting(const Job& job, const JobFile& file, double (*calls)(const FileTotals&), double (*own)(const FileTotals&), i64 FileTotals::*late) {
-  const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
-  const double between = std::max(0.0, between_calls(file) - queued);
-  const double seconds = worst(file, [=](const FileTotals& one) {
-    const double others = static_cast<double>(of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.syncs + one.resizes);
-    return own(one) + std::max(0.0, seconds_of(one.*late) - between) * calls(one) / std::max(1.0, calls(one) + others);
-  });
-  const i64 ranks = ranks_where(file, [=](const FileTotals& one) { return calls(one) > 0; });
-  return {seconds, ranks < std::ssize(file.by_rank)};   // the others may take as long
-}
-
-bool viewed_often(const JobFile& file) {
-  return worst(file, views_of) >= kManyTimes;
-}
-
-// Libraries set it for each of their accesses.
-std::optional<Detection> many_views(const Job& job, const JobFile& file) {
-  if (!viewed_often(file)) return {};
-  const double views = worst(file, views_of), left = static_cast<double>(file.members.size());
-  const auto [now, at_most] = seconds_meeting(job, file, views_of, view_seconds, &FileTotals::late_view_ns);
-  return Detection{number_text(static_cast<i64>(views)) + " calls of MPI_File_set_view a rank, " + seconds_text(now),
-                   {{advice(file.library.empty() ? Advice::kViewOnce : Advice::kFewerCalls, main_direction(file), file.library),
-                     now * (1 - left / views), at_most}}};
-}
-
-bool set_often(const JobFile& file) {
-  return worst(file, settings_of) >= kManyTimes;
-}
-
-std::optional<Detection> many_settings(const Job& job, const JobFile& file) {
-  if (!set_often(file)) return {};
-  const double calls = worst(file, settings_of), left = static_cast<double>(file.members.size());
-  const auto [now, at_most] = seconds_meeting(job, file, settings_of, setting_seconds, &FileTotals::late_setting_ns);
-  return Detection{number_text(static_cast<i64>(calls)) + " calls a rank (MPI_File_set_info, get_info, set_atomicity, seek_shared, get_position_shared), " + seconds_text(now),
-                   {{"call MPI_File_set_info, MPI_File_get_info and MPI_File_set_atomicity once, before the loop; in place of MPI_File_seek_shared "
-                     "and MPI_File_get_position_shared, count in the program, and give offsets",
-                     now * (1 - left / calls), at_most}}};
 }
 
 std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {

@@ -188,7 +188,9 @@ MERCUTIO_MPI_FUNCTION(int, File_set_info, (MPI_File file, MPI_Info info)) {
 
 MERCUTIO_MPI_FUNCTION(int, File_get_info, (MPI_File file, MPI_Info* info)) {
   return with_file(file, "MPI_File_get_info", [&](OpenHandle& handle) {
+    const i64 start_ns = handle.file->trace_time();
     *info = info_of(handle.file->info());
+    handle.file->trace_setting("MPI_File_get_info", start_ns);
     return MPI_SUCCESS;
   });
 }

@@ -12,18 +12,23 @@ namespace mercutio {
 namespace {
 
 Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Datatype filetype, const char* datarep, MPI_Info info) {
-  Status argument_error = hold_reserve();
+  ViewCall call;
+  call.start_ns = handle.file->trace_time();
+  call.argument_error = hold_reserve();
   Result<TypeSpecRef> e = attempt([&] { return decode_committed(etype); });
   Result<TypeSpecRef> f = attempt([&] { return decode_committed(filetype); });
   Result<InfoItems> items = attempt([&]() -> Result<InfoItems> { return items_of(info); });
-  if (!items) argument_error = items.error();
-  if (!e) argument_error = e.error();
-  if (!f) argument_error = f.error();
+  if (!items) call.argument_error = items.error();
+  if (!e) call.argument_error = e.error();
+  if (!f) call.argument_error = f.error();
   bool types_ok = e.ok() && f.ok();
   TypeSpecRef bytes = byte_type();
-  if (displacement == MPI_DISPLACEMENT_CURRENT) displacement = File::kDisplacementCurrent;
-  MERCUTIO_TRY(handle.file->set_view(displacement, types_ok ? *e : bytes, types_ok ? *f : bytes, plain_datarep_name(datarep ? datarep : ""),
-                                     items ? *items : InfoItems{}, std::move(argument_error)));
+  call.displacement = displacement == MPI_DISPLACEMENT_CURRENT ? File::kDisplacementCurrent : displacement;
+  call.etype = types_ok ? *e : bytes;
+  call.filetype = types_ok ? *f : bytes;
+  call.datarep = plain_datarep_name(datarep ? datarep : "");
+  if (items) call.info = std::move(*items);
+  MERCUTIO_TRY(handle.file->set_view(std::move(call)));
   handle.registered = !is_predefined_datarep(handle.file->view()->datarep);
   handle.etype = is_named(etype) ? etype : MPI_DATATYPE_NULL;
   handle.filetype = is_named(filetype) ? filetype : MPI_DATATYPE_NULL;

@@ -18,7 +18,7 @@
 
 namespace mercutio {
 
-enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite, kSize, kResize };
+enum class TraceKind { kOpen, kClose, kPlan, kExchange, kStorageRead, kStorageWrite, kLock, kSieve, kCopy, kWait, kSync, kCollective, kAccess, kBlocked, kAbsorbedRead, kAbsorbedWrite, kSize, kResize, kView, kSetting };
 
 // The arguments of one data-access call.
 struct AccessFacts {
@@ -40,9 +40,9 @@ struct TraceEvent {
   std::string_view detail;   // valid during the call only; kAccess: the call's name, kPlan: the plan, empty if it is not new
   const Counters* counters = nullptr;   // kCollective, kAccess: of the access; kStorage*: likewise, or null; valid during the call only
   const AccessFacts* access = nullptr;  // kAccess
-  i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file; kSize: of calls, which ask for the size, that take about as long
+  i64 pieces = 1;     // kStorage*: number of pieces; kAbsorbed*: number of accesses served by a buffer without the file; kSize, kSetting: of calls that take about as long
   i64 span = 0;       // kStorage*: from the begin of the first piece to the end of the last
-  i64 late_ns = 0;    // kOpen, kClose, kSync, kResize: that the rank waited for others, which came later
+  i64 late_ns = 0;    // kOpen, kClose, kSync, kResize, kView, kSetting: that the rank waited for others, which came later
 };
 
 inline constexpr i64 kSketchesKept = 8;

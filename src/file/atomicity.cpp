@@ -69,16 +69,18 @@ Status OpenFile::check_atomicity() const {
 }
 
 Status OpenFile::set_atomicity(bool atomic) {
+  Arrival arrival{trace_time()};
   Status mine = no_split("set_atomicity");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   Status kept = write_kept();
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what is kept of earlier writes must not come after atomic ones
   if (mine && atomic) mine = check_atomicity();
-  MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity"));
+  MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity", nullptr, &arrival));
   if (published_ && atomic != atomic_) MERCUTIO_TRY(atomic ? begin_turns() : end_turns());
   trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);
   atomic_ = atomic;
+  trace_since(TraceKind::kSetting, arrival, "MPI_File_set_atomicity");
   return ok_status();
 }
 

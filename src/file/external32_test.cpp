@@ -74,7 +74,7 @@ class Job {
     EXPECT_EQ(hex(found), hex(mine())) << one_.bytes;
   }
   std::string in_file() {
-    EXPECT_TRUE(file_->set_view(0, byte_type(), byte_type(), "native", {}, ok_status()));
+    EXPECT_TRUE(file_->set_view({0, byte_type(), byte_type(), "native", {}}));
     std::vector<std::byte> found(4 * static_cast<size_t>(one_.basic.external_bytes));
     const Result<i64> read = file_->access(call_of(Direction::kRead, found, byte_type(), contiguous_bytes(), std::ssize(found)));
     EXPECT_TRUE(read && *read == std::ssize(found));
@@ -98,7 +98,7 @@ class Job {
   }
   i64 move(Direction direction, std::vector<std::byte>&& data) { return move(direction, data); }
   i64 move(Direction direction, std::vector<std::byte>& data) {
-    EXPECT_TRUE(file_->set_view(rank_ * one_.basic.external_bytes, type_, make_vector(2, 1, 2, type_), "external32", {}, ok_status()));
+    EXPECT_TRUE(file_->set_view({rank_ * one_.basic.external_bytes, type_, make_vector(2, 1, 2, type_), "external32", {}}));
     AccessCall call = call_of(direction, data, type_, *FlatType::of(*type_), 2);
     call.collective = true;
     const Result<i64> moved = file_->access(call);

@@ -51,6 +51,15 @@ struct OpenCall {
   i64 start_ns = 0;               // for the trace: when the program called; 0: not known
 };
 
+struct ViewCall {
+  i64 displacement = 0;           // in bytes, or File::kDisplacementCurrent
+  TypeSpecRef etype, filetype;
+  std::string datarep;
+  InfoItems info;
+  Status argument_error = ok_status();
+  i64 start_ns = 0;               // as in OpenCall
+};
+
 // The source of hints, and the reporter of problems with them.
 struct HintService {
   HintSources sources;
@@ -104,8 +113,7 @@ class File {
 
   // Views. displacement kDisplacementCurrent as in the standard. Collective.
   static constexpr i64 kDisplacementCurrent = -54278278;   // api translates MPI_DISPLACEMENT_CURRENT
-  virtual Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
-                          const InfoItems& info, Status argument_error) = 0;
+  virtual Status set_view(ViewCall call) = 0;
   virtual ViewRef view() const = 0;
   virtual Result<i64> type_extent(const TypeSpec& type) = 0;   // in the file's data representation
 
@@ -115,6 +123,10 @@ class File {
   virtual Result<i64> byte_offset(i64 offset) = 0;      // of an etype offset in the view
   virtual Status seek_shared(i64 offset, Whence whence, Status argument_error = ok_status()) = 0;   // collective
   virtual Result<i64> position_shared() = 0;
+
+  // The trace, for a call that does more than this layer sees: when it began (0: nobody listens), and that it is done.
+  virtual i64 trace_time() const = 0;
+  virtual void trace_setting(const char* call, i64 start_ns) = 0;
 
   // Data. Results are bytes moved, counted in the memory type's native bytes.
   virtual Result<i64> access(AccessCall call) = 0;                        // blocking

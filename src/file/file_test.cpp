@@ -61,7 +61,7 @@ TEST(File, FewStepsToOpenAndClose) {
       auto file = open(rank, std::move(comm), name, amode);
       ASSERT_TRUE(file);
       EXPECT_EQ(steps.taken(), open_steps);
-      EXPECT_TRUE((*file)->set_view(0, byte_type(), byte_type(), "native", {}, ok_status()));
+      EXPECT_TRUE((*file)->set_view({0, byte_type(), byte_type(), "native", {}}));
       EXPECT_EQ(steps.taken(), 1);
       if (!amode.read_only) {
         EXPECT_TRUE((*file)->set_size(100));
@@ -227,7 +227,7 @@ TEST(File, PlacesThatNoFileHas) {
       EXPECT_GE(*file.position_shared(), offset) << "the shared pointer stays";
     }
     const auto far = make_resized(0, i64{1} << 61, byte_type());
-    EXPECT_TRUE(file.set_view(0, byte_type(), far, "native", {}, ok_status()));
+    EXPECT_TRUE(file.set_view({0, byte_type(), far, "native", {}}));
     EXPECT_EQ(class_of(file.access(call_of(Direction::kWrite, data))), ErrorClass::kArg);
     AccessCall vast = call_of(Direction::kWrite, data);
     vast.memory.type = FlatType::lower(*far).value();
@@ -245,13 +245,13 @@ TEST(File, SequentialFilesHaveTheSharedPointerOnly) {
     std::vector<std::byte> data(static_cast<size_t>(4 * (me + 1)));
     EXPECT_EQ(class_of(file->access(call_of(Direction::kWrite, data))), ErrorClass::kUnsupportedOperation);
     EXPECT_EQ(class_of(file->seek(0, Whence::kSet)), ErrorClass::kUnsupportedOperation);
-    EXPECT_EQ(class_of(file->set_view(0, byte_type(), byte_type(), "native", {}, ok_status())), ErrorClass::kArg);
+    EXPECT_EQ(class_of(file->set_view({0, byte_type(), byte_type(), "native", {}})), ErrorClass::kArg);
     AccessCall ordered = call_of(Direction::kWrite, data);
     ordered.positioning = Positioning::kShared;
     ordered.collective = true;
     EXPECT_TRUE(file->access(ordered));
     const TypeSpecRef word = make_contiguous(4, byte_type());
-    EXPECT_TRUE(file->set_view(File::kDisplacementCurrent, word, word, "native", {}, ok_status()));
+    EXPECT_TRUE(file->set_view({File::kDisplacementCurrent, word, word, "native", {}}));
     EXPECT_EQ(file->view()->displacement, 4 + 8 + 12);
     EXPECT_EQ(class_of(file->position_shared()), ErrorClass::kUnsupportedOperation);
     EXPECT_TRUE(file->access(ordered));
@@ -266,15 +266,15 @@ TEST(File, ViewsMustMatchAndTheOldOneStays) {
     static const std::string name = unique_name();
     auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
     const TypeSpecRef pair = make_contiguous(2, byte_type());
-    EXPECT_TRUE(file->set_view(7, pair, pair, "native", {}, ok_status()));
+    EXPECT_TRUE(file->set_view({7, pair, pair, "native", {}}));
     EXPECT_TRUE(file->seek(5, Whence::kSet));
     const TypeSpecRef etype = make_contiguous(me == 1 ? 4 : 2, byte_type());
-    EXPECT_EQ(class_of(file->set_view(0, etype, etype, "native", {}, ok_status())), ErrorClass::kNotSame);
-    EXPECT_EQ(class_of(file->set_view(0, pair, pair, me == 1 ? "internal" : "native", {}, ok_status())),
+    EXPECT_EQ(class_of(file->set_view({0, etype, etype, "native", {}})), ErrorClass::kNotSame);
+    EXPECT_EQ(class_of(file->set_view({0, pair, pair, me == 1 ? "internal" : "native", {}})),
               ErrorClass::kNotSame);
-    EXPECT_EQ(class_of(file->set_view(0, pair, pair, "nonsense", {}, ok_status())), ErrorClass::kUnsupportedDatarep);
-    EXPECT_EQ(class_of(file->set_view(me == 2 ? -1 : 0, pair, pair, "native", {}, ok_status())), ErrorClass::kArg);
-    EXPECT_EQ(class_of(file->set_view(File::kDisplacementCurrent, pair, pair, "native", {}, ok_status())),
+    EXPECT_EQ(class_of(file->set_view({0, pair, pair, "nonsense", {}})), ErrorClass::kUnsupportedDatarep);
+    EXPECT_EQ(class_of(file->set_view({me == 2 ? -1 : 0, pair, pair, "native", {}})), ErrorClass::kArg);
+    EXPECT_EQ(class_of(file->set_view({File::kDisplacementCurrent, pair, pair, "native", {}})),
               ErrorClass::kArg);
     EXPECT_EQ(file->view()->displacement, 7);
     EXPECT_EQ(file->position(), 5);
@@ -369,7 +369,7 @@ TEST(File, EndOfFileInAViewWithHoles) {
     auto file = std::move(*open(rank, std::move(comm), unique_name(), kReadWrite));
     EXPECT_TRUE(file->set_size(40));
     const TypeSpecRef word = make_contiguous(2, byte_type());
-    EXPECT_TRUE(file->set_view(0, word, make_resized(0, 4, word), "native", {}, ok_status()));
+    EXPECT_TRUE(file->set_view({0, word, make_resized(0, 4, word), "native", {}}));
     EXPECT_TRUE(file->seek(0, Whence::kEnd));
     EXPECT_EQ(file->position(), 10);
     EXPECT_EQ(*file->byte_offset(10), 40);
@@ -386,7 +386,7 @@ TEST(File, RunsOfAViewMoveThePointer) {
   on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
     auto file = std::move(*open(rank, std::move(comm), unique_name(), kReadWrite));
     const TypeSpecRef word = make_contiguous(2, byte_type());
-    ASSERT_TRUE(file->set_view(1, word, make_resized(0, 4, word), "native", {}, ok_status()));
+    ASSERT_TRUE(file->set_view({1, word, make_resized(0, 4, word), "native", {}}));
     std::vector<std::byte> data(2);
     AccessCall next = call_of(Direction::kWrite, data);
     next.positioning = Positioning::kIndividual;
@@ -401,7 +401,7 @@ TEST(File, RunsOfAViewMoveThePointer) {
     for (const i64 moved : {2, 1, 0}) EXPECT_EQ(*file->access(next), moved);
     EXPECT_EQ(file->position(), 3);
     EXPECT_EQ(data[0], std::byte{3});
-    ASSERT_TRUE(file->set_view(0, byte_type(), byte_type(), "native", {}, ok_status()));
+    ASSERT_TRUE(file->set_view({0, byte_type(), byte_type(), "native", {}}));
     EXPECT_EQ(file->position(), 0);
     std::vector<std::byte> all(12);
     EXPECT_EQ(*file->access(call_of(Direction::kRead, all)), 10);

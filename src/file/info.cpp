@@ -118,6 +118,13 @@ void OpenFile::report_adapting() {
 }
 
 Status OpenFile::set_info(const InfoItems& info, Status argument_error) {
+  Arrival arrival{trace_time()};
+  Status done = change_info(info, std::move(argument_error), arrival);
+  trace_since(TraceKind::kSetting, arrival, "MPI_File_set_info");
+  return done;
+}
+
+Status OpenFile::change_info(const InfoItems& info, Status argument_error, Arrival& arrival) {
   std::vector<std::byte> message;   // empty: rank 0 has failed
   Status mine = std::move(argument_error);
   if (comm_->rank() == 0 && mine) {
@@ -128,9 +135,11 @@ Status OpenFile::set_info(const InfoItems& info, Status argument_error) {
       return ok_status();
     });
   }
+  const i64 begun_ns = arrival.start_ns > 0 ? now_ns() : 0;
   MERCUTIO_TRY(wait_for(broadcast(blocking_channel(), 0, message)));
+  if (arrival.start_ns > 0 && comm_->rank() > 0) arrival.waited_ns = now_ns() - begun_ns;
   if (mine && !message.empty()) mine = attempt([&] { return take_info(message, info); });
-  return agreed(std::move(mine));
+  return agreed(std::move(mine), &arrival);
 }
 
 Status OpenFile::take_info(std::span<const std::byte> message, const InfoItems& info) {

@@ -79,7 +79,7 @@ Status OpenFile::agreed(Status mine, Arrival* arrival) {
   const Channel channel = blocking_channel();
   if (!arrival) return wait_for(agree(channel, std::move(mine)));
   const i64 start_ns = arrival->start_ns;
-  i64 work[] = {start_ns > 0 ? start_ns - now_ns() : 0};   // the lowest is that of the rank that had most to do
+  i64 work[] = {start_ns > 0 ? start_ns - now_ns() + arrival->waited_ns : 0};   // the lowest is that of the rank that had most to do
   Status all = wait_for(agree(channel, std::move(mine), work));
   if (start_ns > 0) arrival->late_ns = std::max<i64>(0, now_ns() - start_ns + work[0]);
   return all;
@@ -91,7 +91,7 @@ Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64>
   const size_t work = 2 * lowest.size();   // where the time of each rank's work is, if anybody asks for it: as in agreed()
   const std::span<i64> values(room, work + (arrival ? 1 : 0));
   const i64 start_ns = arrival ? arrival->start_ns : 0;
-  if (arrival) values[work] = start_ns > 0 ? start_ns - now_ns() : 0;
+  if (arrival) values[work] = start_ns > 0 ? start_ns - now_ns() + arrival->waited_ns : 0;
   const auto take = [&] {
     for (size_t i = 0; i < lowest.size(); ++i) {
       lowest[i] = values[2 * i];
@@ -150,6 +150,7 @@ Status OpenFile::publish(Status mine, bool last, Arrival* arrival) {
 
 Status OpenFile::close() {
   Arrival arrival{trace_time()};
+  trace_rest(arrival.start_ns);
   in_flight_->wait_all(*context_.progress, *comm_);
   Status kept = write_kept();
   Status published = ok_status();
@@ -331,17 +332,8 @@ Status OpenFile::preallocate(i64 bytes) {
   return ok_status();
 }
 
-// To record a call takes as long as some calls do. The first kLookedAt ones are recorded, then one in kLookedAt, which stands for all of them.
 Result<i64> OpenFile::size() {
-  constexpr i64 kLookedAt = 16;
-  if (!trace_) return storage_->size();
-  const i64 calls = sizes_asked_.fetch_add(1, std::memory_order_relaxed) + 1;
-  const bool early = calls < kLookedAt;
-  if (!early && calls % kLookedAt != 0) return storage_->size();
-  const i64 start_ns = now_ns();
-  Result<i64> bytes = storage_->size();
-  trace_size(start_ns, early || calls == kLookedAt ? 1 : kLookedAt);
-  return bytes;
+  return short_call(TraceKind::kSize, sizes_, [this] { return storage_->size(); });
 }
 
 }  // namespace mercutio

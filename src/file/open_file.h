@@ -73,8 +73,7 @@ class OpenFile final : public File {
   Status set_info(const InfoItems& info, Status argument_error) override;
   InfoItems info() const override;
   std::shared_ptr<const HintSet> hint_notes() const override;
-  Status set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
-                  const InfoItems& info, Status argument_error) override;
+  Status set_view(ViewCall call) override;
   ViewRef view() const override { return current_view()->view; }
   Result<i64> type_extent(const TypeSpec& type) override;
   Status seek(i64 offset, Whence whence) override;
@@ -82,6 +81,8 @@ class OpenFile final : public File {
   Result<i64> byte_offset(i64 offset) override;
   Status seek_shared(i64 offset, Whence whence, Status argument_error) override;
   Result<i64> position_shared() override;
+  i64 trace_time() const override { return context_.tracer ? now_ns() : 0; }
+  void trace_setting(const char* call, i64 start_ns) override;
   Result<i64> access(AccessCall call) override;
   Result<RequestRef> start(AccessCall call, std::function<void(const Result<i64>&)> on_done) override;
   Status begin(AccessCall call) override;
@@ -118,10 +119,30 @@ class OpenFile final : public File {
 
   // open.cpp
   // What a rank waited in a collective call for others that came later: what the first steps of an open took longer than on the rank that came last, or the
-  // first agreement of a close, a sync or a change of the size beyond the work of the rank that had most to do before. No clocks are compared, and no message is sent for it.
+  // first agreement of another call beyond the work of the rank that had most to do before. No clocks are compared, and no message is sent for it.
   struct Arrival {
     i64 start_ns = 0;   // of the call on this rank; 0: nobody listens
     i64 late_ns = 0;
+    i64 waited_ns = 0;   // before that agreement: no work
+  };
+  // Calls of one kind that are so short that to record one takes as long. The first kLookedAt are recorded, then one in kLookedAt, which
+  // stands for all of them, and for the rest the last one.
+  class ShortCalls {
+   public:
+    i64 next() {   // that it stands for; 0: it is not recorded
+      const i64 calls = calls_.fetch_add(1, std::memory_order_relaxed) + 1;
+      if (calls <= kLookedAt) return 1;
+      return calls % kLookedAt == 0 ? kLookedAt : 0;
+    }
+    void took(i64 ns) { ns_.store(ns, std::memory_order_relaxed); }
+    std::pair<i64, i64> rest() {   // how many, and how long one takes
+      const i64 calls = calls_.exchange(0, std::memory_order_relaxed);
+      return {calls > kLookedAt ? calls % kLookedAt : 0, ns_.load(std::memory_order_relaxed)};
+    }
+
+   private:
+    static constexpr i64 kLookedAt = 16;
+    std::atomic<i64> calls_{0}, ns_{0};
   };
   struct Opening;
   Status exchange_open(const OpenCall& call, Opening& opening);
@@ -190,11 +211,13 @@ class OpenFile final : public File {
   bool speaks_of_hints() const;
   void warn_of_conflicts(InfoItems info) const;
   void report_adapting();   // at the end
+  Status change_info(const InfoItems& info, Status argument_error, Arrival& arrival);
   Status take_info(std::span<const std::byte> message, const InfoItems& info);
   void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
   // views.cpp
   std::shared_ptr<const FileView> current_view() const;
+  Status change_view(ViewCall call, Arrival& arrival);
   Result<std::shared_ptr<FileView>> make_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype,
                                               const std::string& datarep);
   Result<i64> resolve_displacement(i64 displacement);
@@ -239,9 +262,11 @@ class OpenFile final : public File {
   void watch_run(const AccessCall& call, const Taken& taken, Operation& operation, EngineFile& engine) const MERCUTIO_REQUIRES(mutex_);
   void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;
   void trace_sketch(const Operation& operation) const;
-  void trace_since(TraceKind kind, const Arrival& arrival) const;
-  void trace_size(i64 start_ns, i64 calls) const;
-  i64 trace_time() const { return context_.tracer ? now_ns() : 0; }
+  void trace_since(TraceKind kind, const Arrival& arrival, const char* call = nullptr) const;
+  template <class Call>
+  auto short_call(TraceKind kind, ShortCalls& calls, Call call) const;
+  void trace_short(TraceKind kind, i64 start_ns, i64 end_ns, i64 calls) const;
+  void trace_rest(i64 end_ns);   // of the short calls
 
   const std::string name_;
   const Amode amode_;
@@ -283,7 +308,7 @@ class OpenFile final : public File {
   RunListCaches run_lists_;
   std::unique_ptr<Adapter> adapter_;   // null: mercutio_adapt is off
   mutable std::atomic<i64> sketches_{0};   // of collective accesses told to it
-  std::atomic<i64> sizes_asked_{0};
+  ShortCalls sizes_, positions_;   // that ask for the size, and for the shared file pointer
   std::shared_ptr<InFlight> in_flight_ = std::make_shared<InFlight>();
 
   mutable std::mutex mutex_;  // guards what follows
@@ -302,6 +327,18 @@ inline bool OpenFile::pause(i64 looks) {
   context_.progress->progress();   // another rank may wait for what this one has started before
   comm_->backoff(looks);
   return looks <= kPatience || !comm_->failed(/*may_call=*/true);
+}
+
+template <class Call>
+auto OpenFile::short_call(TraceKind kind, ShortCalls& calls, Call call) const {
+  const i64 times = trace_ ? calls.next() : 0;
+  const i64 start_ns = times > 0 ? now_ns() : 0;
+  auto result = call();
+  if (times == 0) return result;
+  const i64 end_ns = now_ns();
+  calls.took(end_ns - start_ns);
+  trace_short(kind, start_ns, end_ns, times);
+  return result;
 }
 
 template <class T>

@@ -18,7 +18,7 @@ Status not_sequential(const Amode& amode) {
 
 // The standard: the first etype of the view that starts after the last byte of the file.
 Result<i64> OpenFile::end_of_file_etypes(const FileView& view) {
-  MERCUTIO_LET(const i64 bytes, size());
+  MERCUTIO_LET(const i64 bytes, storage_->size());
   if (view.view->filetype->size() == 0) return i64{0};
   const i64 etype_bytes = view.etype_bytes();
   const i64 below = view.view->stream_position(bytes);
@@ -42,7 +42,7 @@ Result<i64> OpenFile::target_of_seek(const FileView& view, i64 offset, Whence wh
 Status OpenFile::seek(i64 offset, Whence whence) {
   MERCUTIO_TRY(not_sequential(amode_));
   if (whence == Whence::kEnd) {
-    MERCUTIO_LET(const i64 target, target_of_seek(*current_view(), offset, whence, 0));
+    MERCUTIO_LET(const i64 target, short_call(TraceKind::kSize, sizes_, [&] { return target_of_seek(*current_view(), offset, whence, 0); }));
     std::lock_guard lock(mutex_);
     pointer_ = target;
     return ok_status();
@@ -70,20 +70,24 @@ Result<i64> OpenFile::byte_offset(i64 offset) {
 
 Status OpenFile::seek_shared(i64 offset, Whence whence, Status argument_error) {
   MERCUTIO_TRY(not_sequential(amode_));
+  Arrival arrival{trace_time()};
   Status mine = std::move(argument_error);
   if (mine) mine = no_split("seek_shared");
   if (mine) mine = counter_status_;
-  return agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence", [&]() -> Status {
+  const std::function<Status()> move_pointer = [&]() -> Status {
     MERCUTIO_LET(const i64 current, shared_pointer());
     MERCUTIO_LET(const i64 target, target_of_seek(*current_view(), offset, whence, current));
     return counter_->store(target);
-  });
+  };
+  Status done = agreed_same(std::move(mine), {offset, static_cast<i64>(whence)}, "offset and whence", move_pointer, &arrival);
+  trace_since(TraceKind::kSetting, arrival, "MPI_File_seek_shared");
+  return done;
 }
 
 // Like seek_shared, not for sequential files (14.4.4).
 Result<i64> OpenFile::position_shared() {
   MERCUTIO_TRY(not_sequential(amode_));
-  return shared_pointer();
+  return short_call(TraceKind::kSetting, positions_, [this] { return shared_pointer(); });
 }
 
 // Where a rank has asked for a place that no file has, the counter may be negative until that is given back.

@@ -217,18 +217,28 @@ void OpenFile::trace_sketch(const Operation& operation) const {
   trace_->note("sketch", sketch_text(sketch));
 }
 
-void OpenFile::trace_since(TraceKind kind, const Arrival& arrival) const {
+void OpenFile::trace_since(TraceKind kind, const Arrival& arrival, const char* call) const {
   if (!trace_) return;
-  TraceEvent event{kind, arrival.start_ns, now_ns(), 0, -1, name_};
+  TraceEvent event{kind, arrival.start_ns, now_ns(), 0, -1, call ? std::string_view(call) : name_};
   event.late_ns = arrival.late_ns;
   trace_->record(event);
 }
 
-void OpenFile::trace_size(i64 start_ns, i64 calls) const {
-  if (!trace_) return;
-  TraceEvent event{TraceKind::kSize, start_ns, now_ns(), 0, -1, name_};
+void OpenFile::trace_setting(const char* call, i64 start_ns) {
+  trace_since(TraceKind::kSetting, Arrival{start_ns}, call);
+}
+
+void OpenFile::trace_short(TraceKind kind, i64 start_ns, i64 end_ns, i64 calls) const {
+  TraceEvent event{kind, start_ns, end_ns, 0, -1, kind == TraceKind::kSetting ? "MPI_File_get_position_shared" : ""};
   event.pieces = calls;
   trace_->record(event);
+}
+
+void OpenFile::trace_rest(i64 end_ns) {
+  if (!trace_) return;
+  for (const auto& [kind, calls] : {std::pair(TraceKind::kSize, &sizes_), std::pair(TraceKind::kSetting, &positions_)}) {
+    if (const auto [times, ns] = calls->rest(); times > 0) trace_short(kind, end_ns - ns, end_ns, times);
+  }
 }
 
 }  // namespace mercutio

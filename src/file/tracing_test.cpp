@@ -95,27 +95,31 @@ TEST(Tracing, BothWaysTellTheSame) {
   EXPECT_EQ(short_way.steps, long_way.steps);
 }
 
-// In open, sync, close and changes of the size the others wait for the rank that comes last, which does not wait itself.
+// How long each collective call waited, and how many short calls there were.
+struct Waits final : Tracer {
+  std::unique_ptr<TraceSink> file(const FileFacts&) override {
+    struct Forward final : TraceSink {
+      explicit Forward(Waits& owner) : owner(owner) {}
+      void record(const TraceEvent& event) override { owner.record(event); }
+      Waits& owner;
+    };
+    return std::make_unique<Forward>(*this);
+  }
+  void record(const TraceEvent& event) {
+    if (event.kind == TraceKind::kSize) ++sizes, size_calls += event.pieces;
+    if (event.kind == TraceKind::kSetting && event.late_ns == 0 && event.detail == "MPI_File_get_position_shared") return void(positions += event.pieces);
+    const auto meets = {TraceKind::kOpen, TraceKind::kSync, TraceKind::kResize, TraceKind::kView, TraceKind::kSetting, TraceKind::kClose};
+    if (std::find(meets.begin(), meets.end(), event.kind) == meets.end()) return;
+    EXPECT_LE(event.late_ns, event.end_ns - event.start_ns);
+    late.push_back(event.late_ns);
+  }
+  std::vector<i64> late;
+  i64 sizes = 0, size_calls = 0, positions = 0;
+};
+
+// In open, sync, close, changes of the size, views and settings the others wait for the rank that comes last, which does not wait itself.
 TEST(Tracing, WaitingForALateRankIsTold) {
   static constexpr i64 kRanks = 3, kLate = 1, kLateNs = 100'000'000;
-  struct Waits final : Tracer {
-    std::unique_ptr<TraceSink> file(const FileFacts&) override {
-      struct Forward final : TraceSink {
-        explicit Forward(Waits& owner) : owner(owner) {}
-        void record(const TraceEvent& event) override { owner.record(event); }
-        Waits& owner;
-      };
-      return std::make_unique<Forward>(*this);
-    }
-    void record(const TraceEvent& event) {
-      if (event.kind == TraceKind::kSize) ++sizes;
-      if (event.kind != TraceKind::kOpen && event.kind != TraceKind::kSync && event.kind != TraceKind::kResize && event.kind != TraceKind::kClose) return;
-      EXPECT_LE(event.late_ns, event.end_ns - event.start_ns);
-      late.push_back(event.late_ns);
-    }
-    std::vector<i64> late;
-    i64 sizes = 0;
-  };
   std::vector<Waits> waits(kRanks);
   const std::string name = unique_name();
   on_ranks(kRanks, [&](Rank& rank, std::unique_ptr<Comm> comm) {
@@ -131,21 +135,33 @@ TEST(Tracing, WaitingForALateRankIsTold) {
     auto file = *open_file(std::move(comm), call, context);
     come_late();
     EXPECT_TRUE(file->sync().ok());
-    for (i64 asked = 0; asked < 50; ++asked) EXPECT_TRUE(file->size().ok());
+    for (i64 asked = 0; asked < 50; ++asked) EXPECT_TRUE(asked % 2 == 0 ? file->size().ok() : file->seek(0, Whence::kEnd).ok());
+    for (i64 asked = 0; asked < 21; ++asked) EXPECT_TRUE(file->position_shared().ok());
     come_late();
     EXPECT_TRUE(file->set_size(1000).ok());
     come_late();
     EXPECT_TRUE(file->preallocate(2000).ok());
     come_late();
+    EXPECT_TRUE(file->set_view({0, byte_type(), byte_type(), "native", {{"cb_nodes", "1"}}}).ok());   // which sets hints, too
+    come_late();
+    EXPECT_TRUE(file->set_info({{"cb_nodes", "1"}}).ok());
+    come_late();
+    EXPECT_TRUE(file->set_atomicity(true).ok());
+    come_late();
+    EXPECT_TRUE(file->seek_shared(0, Whence::kEnd).ok());
+    come_late();
     EXPECT_TRUE(file->close().ok());
   });
-  for (size_t call = 0; call < 5; ++call) {
+  for (const Waits& one : waits) EXPECT_EQ(one.late.size(), 9u);
+  for (size_t call = 0; call < 9; ++call) {
     for (const size_t early : {0, 2}) {
       EXPECT_GE(waits[early].late.at(call), kLateNs / 2) << call;
       EXPECT_LT(waits[kLate].late.at(call), waits[early].late.at(call)) << call;
     }
   }
-  EXPECT_EQ(waits[0].sizes, 16 + 2) << "of many, one in 16 is looked at";
+  EXPECT_EQ(waits[0].sizes, 16 + 2 + 1) << "of many, one in 16 is looked at";
+  EXPECT_EQ(waits[0].size_calls, 50);
+  EXPECT_EQ(waits[0].positions, 21);
 }
 
 // Of nonblocking accesses that are started together, two at most run at a time: here the thread of progress and the one that waits drive

@@ -111,21 +111,26 @@ Result<i64> OpenFile::resolve_displacement(i64 displacement) {
   return now->view->file_offset(bytes);
 }
 
-Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype, const std::string& datarep,
-                          const InfoItems& info, Status argument_error) {
-  const i64 start_ns = trace_time();
-  Status mine = std::move(argument_error);
+Status OpenFile::set_view(ViewCall call) {
+  Arrival arrival{call.start_ns > 0 ? call.start_ns : trace_time()};
+  Status done = change_view(std::move(call), arrival);
+  trace_since(TraceKind::kView, arrival);
+  return done;
+}
+
+Status OpenFile::change_view(ViewCall call, Arrival& arrival) {
+  Status mine = std::move(call.argument_error);
   if (mine) mine = no_split("set_view");
   Status kept = write_kept();
   if (mine) mine = std::move(kept);
   if (mine && comm_->size() > 1) mine = attempt([this] { return storage_->flush(); });
   std::shared_ptr<FileView> made;
   if (mine) {
-    auto result = attempt([&] { return make_view(displacement, std::move(etype), std::move(filetype), datarep); });
+    auto result = attempt([&] { return make_view(call.displacement, std::move(call.etype), std::move(call.filetype), call.datarep); });
     if (result) made = std::move(*result);
     if (!result) mine = result.error();
   }
-  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(datarep), info.empty() ? 0 : 1,
+  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(call.datarep), call.info.empty() ? 0 : 1,
                   made && !made->view->contiguous() ? 1 : 0};
   i64 highest[4] = {};
   const auto check_same = [&]() -> Status {
@@ -134,15 +139,16 @@ Status OpenFile::set_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filet
     return ok_status();
   };
   const ActionOfRankZero reset_pointer = [&](bool all_ok) { return all_ok && check_same() ? counter_->store(0) : ok_status(); };
-  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, counter_status_ ? reset_pointer : nullptr));
+  MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, counter_status_ ? reset_pointer : nullptr, &arrival));
   MERCUTIO_TRY(check_same());
-  if (highest[2] == 1) MERCUTIO_TRY(set_info(info, ok_status()));
+  Arrival silent;   // part of setting the view
+  if (highest[2] == 1) MERCUTIO_TRY(change_info(call.info, ok_status(), silent));
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
   view_ = std::move(made);
   ++views_;
   pointer_ = 0;
-  if (trace_) trace_view(start_ns);
+  if (trace_) trace_view(arrival.start_ns);
   return ok_status();
 }
 

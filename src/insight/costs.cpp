@@ -69,8 +69,12 @@ double waits_for_late(const FileTotals& one) {
   return phases_together(one, {Phase::kArrive});
 }
 
+double meetings(const FileTotals& one) {
+  return calls_together(one) + static_cast<double>(one.opens + one.syncs + one.resizes + one.views);
+}
+
 double late_of_all(const FileTotals& one) {
-  return waits_for_late(one) + seconds_of(one.late_opening_ns + one.late_sync_ns + one.late_resize_ns);
+  return waits_for_late(one) + seconds_of(one.late_opening_ns + one.late_sync_ns + one.late_resize_ns + one.late_view_ns + one.late_setting_ns);
 }
 
 double opening_seconds(const FileTotals& one) {
@@ -83,6 +87,14 @@ double sync_seconds(const FileTotals& one) {
 
 double resize_seconds(const FileTotals& one) {
   return seconds_of(one.resize_ns - one.late_resize_ns);
+}
+
+double view_seconds(const FileTotals& one) {
+  return seconds_of(one.view_ns - one.late_view_ns);
+}
+
+double setting_seconds(const FileTotals& one) {
+  return seconds_of(one.setting_ns - one.late_setting_ns);
 }
 
 double between_calls(const JobFile& file) {
@@ -264,17 +276,9 @@ double waits_in_turns(const JobFile& file, double seconds) {
   return std::min(seconds, least(file, late_of_all));
 }
 
-double meeting_of_resizes(const JobFile& file) {
-  const double between = between_calls(file), calls = worst(file, calls_together), resizes = worst(file, [](const FileTotals& one) { return static_cast<double>(one.resizes); });
-  const double late = worst(file, [between](const FileTotals& one) { return std::max(0.0, seconds_of(one.late_resize_ns) - between); });
-  if (calls <= 0) return late;
-  const double in_access = worst(file, [](const FileTotals& one) { return phases_together(one, {Phase::kArrive, Phase::kWait, Phase::kAgree}); }) / calls;
-  return std::min(late, resizes * in_access);
-}
-
 // Of what a rank does between collective calls, the part that takes `seconds`.
 static double part_of_time_between(const FileTotals& one, double seconds) {
-  const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns + one.resize_ns) + collective_seconds(one);
+  const double meeting = seconds_of(one.open_ns + one.close_ns + one.sync_ns + one.resize_ns + one.view_ns + one.setting_ns) + collective_seconds(one);
   const double between = seconds_of(one.last_ns - one.first_ns) - meeting;
   return between > 0 ? std::min(1.0, seconds / between) : 0;
 }

@@ -19,14 +19,18 @@ double seconds_of(i64 ns);
 // The maximum over the ranks.
 double worst(const JobFile& file, const std::function<double(const FileTotals&)>& value);
 double opens_of(const FileTotals& one);
-// A rank's time in collective accesses, and the part of it spent waiting for late ranks; that together with the waiting in opens, closes, syncs and changes of the size.
+// A rank's time in collective accesses, and the part of it spent waiting for late ranks; that together with the waiting in opens, closes, syncs and other collective calls.
 double collective_seconds(const FileTotals& one);
 double waits_for_late(const FileTotals& one);
 double late_of_all(const FileTotals& one);
-// Opening and closing, synchronising, and changing the size, without waiting for late ranks.
+// Calls in which a rank may wait for others.
+double meetings(const FileTotals& one);
+// Opening and closing, synchronising, changing the size, setting the view, and settings, without waiting for late ranks.
 double opening_seconds(const FileTotals& one);
 double sync_seconds(const FileTotals& one);
 double resize_seconds(const FileTotals& one);
+double view_seconds(const FileTotals& one);
+double setting_seconds(const FileTotals& one);
 // What the rank with most does between its calls on the file: others can't wait longer for late ranks, and the rest of their waiting is the
 // meeting itself.
 double between_calls(const JobFile& file);
@@ -84,12 +88,9 @@ double seconds_with_turns(const Job& job, const ClassTotals& together, double se
 // The time that ranks wait for each other in turns, because the preceding work took them different times: the waiting time of the
 // rank that waits least in all collective calls, at most the `seconds` of the preceding work.
 double waits_in_turns(const JobFile& file, double seconds);
-// What ranks wait in resizes because of these. Between calls that follow each other at once nobody is late: what ranks wait in a resize is due to its meeting. An access beside it meets as well,
-// and what ranks wait there, they wait there without the resize, too.
-double meeting_of_resizes(const JobFile& file);
-// The cost of independent accesses to the run, with the waiting that they cause in collective calls, opens, closes, syncs and changes of the
-// size, on any file. A rank that is late for another reason makes others wait as well: that is no part of it. `at_most`: some ranks neither have
-// such accesses nor are seen to wait for those that have; what they do meanwhile may take as long.
+// The cost of independent accesses to the run, with the waiting that they cause in collective calls, on any file. A rank that is late for another
+// reason makes others wait as well: that is no part of it. `at_most`: some ranks neither have such accesses nor are seen to wait for those that
+// have; what they do meanwhile may take as long.
 struct Held {
   double seconds = 0;
   bool at_most = false;

@@ -60,7 +60,7 @@ JobFile times_as_many(JobFile family, double times) {
 }
 
 bool has_met(const FileTotals& one) {
-  return one.opens + one.closes + one.syncs + one.resizes + one.calls() > 0;
+  return one.opens + one.closes + one.syncs + one.resizes + one.views + one.calls() > 0;
 }
 
 std::vector<MeetingRanks> meetings_of(const JobFile& family) {

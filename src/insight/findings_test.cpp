@@ -410,15 +410,6 @@ TEST(Findings, TheSameDataInAPageCacheIsKept) {
   EXPECT_NEAR(seconds_of(reading(1, "nfs", MiB), "same_data_read"), 4 * 0.75, 0.1);
 }
 
-TEST(Findings, AskingForTheSizeCostsWhatItTakes) {
-  const auto asking = [](i64 calls, i64 ns) {
-    return job_with(2, [=](i64, FileTotals& f) { f.size_calls = calls, f.size_ns = ns; });
-  };
-  EXPECT_EQ(first_of(asking(300'000, 3 * kSecond)), "size_queries");
-  EXPECT_EQ(first_of(asking(300'000, kSecond / 10)), "") << "no seconds that matter";
-  EXPECT_EQ(first_of(asking(10, 3 * kSecond)), "");
-}
-
 // Files with the same fault are one finding, whatever their names.
 TEST(Findings, ManyFilesOfUnlikeNamesAreOneFinding) {
   const auto each = [](i64 ns) {

@@ -22,7 +22,9 @@ inline constexpr std::size_t header_bytes(i64 version) {
 
 // From kLastWithOldTotals on, a version that knows more of a file has it at the end of its record.
 inline constexpr std::size_t file_record_bytes(i64 version) {
-  return version == 12 ? offsetof(FileRecord, totals) + offsetof(FileTotals, resizes) : sizeof(FileRecord);
+  if (version == 12) return offsetof(FileRecord, totals) + offsetof(FileTotals, resizes);
+  if (version == 13) return offsetof(FileRecord, totals) + offsetof(FileTotals, views);
+  return sizeof(FileRecord);
 }
 
 #define MERCUTIO_OLD_TOTALS_TO_CLOSES(F) F(files) F(reopens) F(opens) F(open_ns) F(closes) F(close_ns)

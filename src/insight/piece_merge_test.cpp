@@ -284,13 +284,13 @@ Bytes2 piece_of_version(i64 version) {
   Section& files = header.sections[kFilesSection];
   FileRecord record;
   std::memcpy(static_cast<void*>(&record), piece.data() + files.offset, sizeof record);
-  if (version == 12) {
-    record.totals.close_ns = 8, record.totals.syncs = 7, record.totals.first_server = 9;
+  if (version >= 12) {
+    record.totals.close_ns = 8, record.totals.syncs = 7, record.totals.first_server = 9, record.totals.resizes = 6, record.totals.views = 5;
     record.totals.late_opening_ns = record.totals.late_sync_ns = record.totals.size_calls = record.totals.adapted_stored_bytes = 0;
     std::memcpy(piece.data() + files.offset, &record, file_record_bytes(version));
   }
   OldFileRecord old{.name = record.name, .close_ns = 8, .shortest_close_ns = 1, .syncs = 7, .first_server = 9, .classes = record.totals.classes};
-  files.record_bytes = version == 12 ? static_cast<i64>(file_record_bytes(version)) : sizeof old;
+  files.record_bytes = version >= 12 ? static_cast<i64>(file_record_bytes(version)) : sizeof old;
   if (version < 12) std::memcpy(piece.data() + files.offset, &old, sizeof old);
   const auto shorter = static_cast<i64>(sizeof header - header_bytes(version));
   header.version = version;
@@ -302,7 +302,7 @@ Bytes2 piece_of_version(i64 version) {
 }
 
 TEST(PieceMerge, PiecesOfTheVersionsBeforeAreRead) {
-  for (const i64 version : {9, 10, 11, 12}) {
+  for (const i64 version : {9, 10, 11, 12, 13}) {
     auto traces = parse_trace(piece_of_version(version));
     ASSERT_TRUE(traces.ok()) << traces.error().what;
     const RankTrace& trace = traces->front();
@@ -314,7 +314,8 @@ TEST(PieceMerge, PiecesOfTheVersionsBeforeAreRead) {
     EXPECT_EQ(totals.close_ns, 8);
     EXPECT_EQ(totals.syncs, 7);
     EXPECT_EQ(totals.first_server, 9);
-    EXPECT_EQ(totals.resizes + totals.resize_ns + trace.header.failed_opens, 0);
+    EXPECT_EQ(totals.resizes, version >= 13 ? 6 : 0);
+    EXPECT_EQ(totals.views + totals.setting_ns + totals.late_setting_ns + trace.header.failed_opens, 0);
     EXPECT_EQ(totals.late_opening_ns + totals.late_sync_ns + totals.size_calls + totals.adapted_stored_bytes, 0);
     EXPECT_GT(job_of(std::move(*traces)).held_seconds(0), 0);
   }

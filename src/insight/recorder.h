@@ -83,7 +83,7 @@ class Recorder final : public Tracer {
   bool opened_before(const FileFacts& facts);
   std::string library_of(const FileFacts& facts);
   void cover(const TraceEvent& event, i64 accesses);
-  i64 size_calls_ns(const TraceEvent& event);
+  i64 short_calls_ns(const TraceEvent& event);
   void add_busy(std::size_t way, i64 ns);
   void add_held(i64 ns);
   bool count(FileTotals& totals, i64 file, const TraceEvent& event);
@@ -92,6 +92,7 @@ class Recorder final : public Tracer {
   bool add_text(i64 file, TextKind kind, std::string_view text);
   void add_sketch(i64 file, std::string_view text);
   void add_access(FileTotals& totals, i64 file, const TraceEvent& event);
+  void add_call(FileTotals& totals, const TraceEvent& event);
   void add_storage(FileTotals& totals, const TraceEvent& event);
   void add_to_bins(const TraceEvent& event);
   void make_room_in_bins(i64 end_ns);
@@ -135,7 +136,8 @@ class Recorder final : public Tracer {
   std::vector<Numbering> calls_of_;             // per file
   i64 openings_ = 0;
   bool any_opened_ = false;
-  i64 waited_until_ns_ = 0, sizes_until_ns_ = 0;   // of the last wait for an access, and of the last call for a size
+  i64 waited_until_ns_ = 0;                     // of the last wait for an access
+  std::array<i64, 2> short_calls_until_ns_{};   // of the last event of each kind that may stand for several calls
   std::array<CoveredTime, 2> busy_;             // reading, writing
   CoveredTime held_;
   std::vector<bool> changed_;                   // per file: written since the last sync

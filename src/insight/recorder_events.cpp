@@ -14,7 +14,23 @@ constexpr i64 kOpeningsKept = 1024;  // opens, closes and syncs whose events are
 
 // A call for the file as a whole.
 static bool is_of_the_file(TraceKind kind) {
-  return kind == TraceKind::kOpen || kind == TraceKind::kClose || kind == TraceKind::kSync || kind == TraceKind::kSize || kind == TraceKind::kResize;
+  switch (kind) {
+    case TraceKind::kOpen:
+    case TraceKind::kClose:
+    case TraceKind::kSync:
+    case TraceKind::kSize:
+    case TraceKind::kResize:
+    case TraceKind::kView:
+    case TraceKind::kSetting:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// One that may stand for several.
+static bool is_of_short_calls(const TraceEvent& event) {
+  return event.kind == TraceKind::kSize || (event.kind == TraceKind::kSetting && event.pieces > 1);
 }
 
 void Recorder::record(i64 file, const TraceEvent& event) {
@@ -48,14 +64,14 @@ void Recorder::cover(const TraceEvent& event, i64 accesses) {
   }
   if (!file && !(access && event.access->waited)) return;
   const i64 fresh = held_.add(event.start_ns, event.end_ns);
-  add_held(event.kind == TraceKind::kSize ? size_calls_ns(event) : accesses * fresh);
-  if (event.kind == TraceKind::kSize) sizes_until_ns_ = event.end_ns;
+  add_held(is_of_short_calls(event) ? short_calls_ns(event) : accesses * fresh);
+  if (is_of_short_calls(event)) short_calls_until_ns_[event.kind == TraceKind::kSize ? 0 : 1] = event.end_ns;
 }
 
 // One stands for several, which took no longer than the time since the one before.
-i64 Recorder::size_calls_ns(const TraceEvent& event) {
-  const i64 ns = event.end_ns - event.start_ns;
-  return std::max(ns, std::min(event.pieces * ns, event.end_ns - std::max(sizes_until_ns_, steady_start_ns_)));
+i64 Recorder::short_calls_ns(const TraceEvent& event) {
+  const i64 ns = event.end_ns - event.start_ns, before = short_calls_until_ns_[event.kind == TraceKind::kSize ? 0 : 1];
+  return std::max(ns, std::min(event.pieces * ns, event.end_ns - std::max(before, steady_start_ns_)));
 }
 
 void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes) {
@@ -120,11 +136,10 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
       changed_[place] = false;
       break;
     case TraceKind::kSize:
-      totals.size_calls += event.pieces, totals.size_ns += size_calls_ns(event);
-      break;
     case TraceKind::kResize:
-      ++totals.resizes, totals.resize_ns += ns;
-      totals.late_resize_ns += event.late_ns;
+    case TraceKind::kView:
+    case TraceKind::kSetting:
+      add_call(totals, event);
       break;
     case TraceKind::kBlocked: totals.blocked_ns += ns; break;
     case TraceKind::kLock:
@@ -153,6 +168,17 @@ bool Recorder::count(FileTotals& totals, i64 file, const TraceEvent& event) {
       break;
   }
   return true;
+}
+
+// One that neither moves data nor opens, closes or syncs the file.
+void Recorder::add_call(FileTotals& totals, const TraceEvent& event) {
+  const i64 ns = event.end_ns - event.start_ns;
+  if (event.kind == TraceKind::kSize) totals.size_calls += event.pieces, totals.size_ns += short_calls_ns(event);
+  if (event.kind == TraceKind::kResize) ++totals.resizes, totals.resize_ns += ns, totals.late_resize_ns += event.late_ns;
+  if (event.kind == TraceKind::kView) ++totals.views, totals.view_ns += ns, totals.late_view_ns += event.late_ns;
+  if (event.kind != TraceKind::kSetting) return;
+  totals.settings += event.pieces, totals.setting_ns += short_calls_ns(event);
+  totals.late_setting_ns += event.late_ns;
 }
 
 void Recorder::add_storage(FileTotals& totals, const TraceEvent& event) {
@@ -308,7 +334,7 @@ void Recorder::keep(i64 file, const TraceEvent& event) {
   record.group = group;
   record.file = static_cast<std::int32_t>(file);
   record.kind = static_cast<std::uint8_t>(event.kind);
-  if (event.kind == TraceKind::kAccess) record.call = static_cast<std::uint8_t>(call_number(file, event.detail));
+  if (event.kind == TraceKind::kAccess || event.kind == TraceKind::kSetting) record.call = static_cast<std::uint8_t>(call_number(file, event.detail));
   records<EventRecord>(kEventsSection)[section.count++] = record;
 }
 }  // namespace mercutio

@@ -230,6 +230,38 @@ TEST(Recorder, TellsChangesOfTheSizeFromQuestionsForIt) {
   EXPECT_GE(totals.size_ns, 50'000 + 100'000);
 }
 
+TEST(Recorder, CountsViewsAndSettings) {
+  auto recorder = make();
+  auto sink = recorder->file(facts_of("data"));
+  const i64 start = now_ns();
+  const auto tell = [&](TraceKind kind, i64 at, i64 ns, i64 late_ns, i64 times, const char* call) {
+    TraceEvent event{kind, start + at, start + at + ns, 0, -1, call};
+    event.late_ns = late_ns;
+    event.pieces = times;
+    sink->record(event);
+  };
+  tell(TraceKind::kView, 0, 5'000, 4'000, 1, "data");
+  tell(TraceKind::kView, 5'000, 1'000, 0, 1, "data");
+  tell(TraceKind::kSetting, 10'000, 3'000, 2'000, 1, "MPI_File_set_info");
+  tell(TraceKind::kSize, 90'000, 100, 0, 16, "");   // the time since the last one is not that of settings
+  tell(TraceKind::kSetting, 100'000, 1'000, 0, 16, "MPI_File_get_position_shared");
+  const RankTrace trace = read_back(*recorder);
+  const FileTotals& totals = trace.files[0].totals;
+  EXPECT_EQ(totals.views, 2);
+  EXPECT_EQ(totals.view_ns, 6'000);
+  EXPECT_EQ(totals.late_view_ns, 4'000);
+  EXPECT_EQ(totals.settings, 17);
+  EXPECT_EQ(totals.setting_ns, 3'000 + 16'000);
+  EXPECT_EQ(totals.late_setting_ns, 2'000);
+  EXPECT_EQ(totals.held_ns(), 6'000 + 1'600 + 19'000);
+  EXPECT_EQ(trace.header.held_ns, totals.held_ns());
+  ASSERT_EQ(trace.events.size(), 5u);
+  ASSERT_GE(trace.texts.size(), 2u);
+  EXPECT_EQ(trace.texts[0].text, "MPI_File_set_info");
+  EXPECT_EQ(trace.events[2].call, 1);
+  EXPECT_EQ(trace.events[4].call, 2);
+}
+
 // However many accesses one wait is for, its time counts once.
 TEST(Recorder, WhatTheProgramWaitsForAnAccessIsKnown) {
   auto recorder = make();

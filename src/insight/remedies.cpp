@@ -82,6 +82,9 @@ constexpr Words kWords[] = {
     {Advice::kSyncOnce, "netcdf", "remove nc_sync from the loop: one before nc_close will do"},
     {Advice::kSyncOnce, "pnetcdf", "remove ncmpi_sync from the loop: one before ncmpi_close will do"},
 
+    {Advice::kViewOnce, "mpi",
+     "set the view once, before the loop: one filetype that tiles the file; or leave the view alone, and give offsets: MPI_File_{write|read}_at(file, offset, ...)"},
+
     {Advice::kReadOnce, "mpi", "read it once, on rank 0, and hand it on: if (rank == 0) MPI_File_read_at(...); MPI_Bcast(buffer, size, MPI_BYTE, 0, comm)"},
     {Advice::kReadOnce, "h5py", "read it once, on rank 0, and hand it on: data = comm.bcast(dset[...] if comm.rank == 0 else None)"},
     {Advice::kReadOnceAlone, "mpi", "read it once, on rank 0, and hand it on: MPI_Bcast(buffer, size, MPI_BYTE, 0, MPI_COMM_WORLD)"},

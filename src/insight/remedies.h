@@ -9,7 +9,7 @@
 namespace mercutio {
 
 // ...Alone: for a file that each rank opens alone, so that no collective access is possible.
-enum class Advice { kTogether, kFewerCalls, kOrdered, kFewerCallsAlone, kAllRanks, kOpenOnce, kFewerFiles, kFewerFilesAlone, kSyncOnce, kReadOnce, kReadOnceAlone };
+enum class Advice { kTogether, kFewerCalls, kOrdered, kFewerCallsAlone, kAllRanks, kOpenOnce, kFewerFiles, kFewerFilesAlone, kSyncOnce, kViewOnce, kReadOnce, kReadOnceAlone };
 
 // `library`: as in JobFile. Libraries without remedies of their own get those for MPI-IO.
 std::string advice(Advice what, Direction direction, const std::string& library);

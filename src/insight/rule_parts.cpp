@@ -52,6 +52,10 @@ i64 bytes_written(const JobFile& file) {
   return of(file.all, Direction::kWrite, false).bytes + of(file.all, Direction::kWrite, true).bytes;
 }
 
+Direction main_direction(const JobFile& file) {
+  return 2 * bytes_written(file) >= file.all.bytes() ? Direction::kWrite : Direction::kRead;
+}
+
 Written written_by_program(const JobFile& file) {
   const FileTotals& all = file.all;
   return {bytes_written(file) - all.adapted_written_bytes, all.storage[1].bytes - all.adapted_stored_bytes,

@@ -10,6 +10,8 @@
 
 namespace mercutio {
 
+inline constexpr i64 kManyTimes = 10;   // of calls that all ranks of a file make together
+
 i64 ranks_where(const JobFile& file, const std::function<bool(const FileTotals&)>& holds);
 double sum_of_members(const JobFile& file, const std::function<double(const JobFile&)>& value);
 double sum_of_ranks(const JobFile& file, const std::function<double(const FileTotals&)>& value);
@@ -21,6 +23,7 @@ i64 calls_of_a_rank(const JobFile& file, Direction direction);
 double read_range(const FileTotals& totals);
 double read_ranges(const JobFile& file);
 i64 bytes_written(const JobFile& file);
+Direction main_direction(const JobFile& file);
 // What writes asked for, storage wrote, and was read to be merged, but for accesses that mercutio_adapt carried out in a way of its own.
 struct Written {
   i64 asked = 0, stored = 0, merged = 0;
@@ -54,8 +57,14 @@ std::string together_advice(const Job& job, const JobFile& file, Direction direc
 bool several_ranks(const JobFile& file, const std::function<bool(const FileTotals&)>& holds);
 bool several_ranks_stride(const JobFile& file, Direction direction);
 
-// The rules of their own file (rules_of_holes.cpp).
+// The rules of files of their own: rules_of_holes.cpp, and rules_of_calls.cpp with the files that they mean.
 std::optional<Detection> merged_writes(const Job& job, const JobFile& file);
 std::optional<Detection> amplified_reads(const Job& job, const JobFile& file);
+bool viewed_often(const JobFile& file);
+std::optional<Detection> many_views(const Job& job, const JobFile& file);
+bool resized_often(const JobFile& file);
+std::optional<Detection> resized(const Job& job, const JobFile& file);
+bool set_often(const JobFile& file);
+std::optional<Detection> many_settings(const Job& job, const JobFile& file);
 
 }  // namespace mercutio

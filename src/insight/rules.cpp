@@ -13,7 +13,7 @@ namespace mercutio {
 namespace {
 
 constexpr double kReadAlikeBytes = 256.0 * 1024 * 1024;
-constexpr i64 kManyCalls = 1000, kManyTimes = 10;
+constexpr i64 kManyCalls = 1000;
 
 std::string average(i64 sum, i64 count) {
   return bytes_text(count > 0 ? static_cast<double>(sum) / static_cast<double>(count) : 0);
@@ -47,10 +47,6 @@ double passes_of(const JobFile& file) {
 // Out of a page cache each rank reads as fast as others could hand it on.
 bool worth_reading_once(const JobFile& file) {
   return times_read(file) > 0 && (!is_local(file) || passes_of(file) >= 2);
-}
-
-Direction main_direction(const JobFile& file) {
-  return 2 * bytes_written(file) >= file.all.bytes() ? Direction::kWrite : Direction::kRead;
 }
 
 template <Direction direction>
@@ -147,17 +143,13 @@ double own_in_all(const Job& job, std::size_t rank) {
   return std::max(0.0, seconds);
 }
 
-// Calls in which it may wait for others.
-i64 meetings(const FileTotals& one) {
-  return of(one, Direction::kWrite, true).calls + of(one, Direction::kRead, true).calls + one.opens + one.syncs + one.resizes;
-}
 bool meets_others(const FileTotals& one) { return meetings(one) > 0; }
 
 // What ranks do between their meetings can make the others late: each rank waits for all others in turn. In a loop of nothing but meetings, ranks come
 // late because of these.
 double most_in_turns(const Job& job, const JobFile& file, double ranks) {
   constexpr double kLoopSeconds = 20e-6;
-  const double loop = worst(file, [](const FileTotals& one) { return static_cast<double>(meetings(one)); }) * kLoopSeconds * crowding(job);
+  const double loop = worst(file, meetings) * kLoopSeconds * crowding(job);
   return (ranks - 1) * std::max(0.0, between_calls(file) - loop);
 }
 
@@ -271,7 +263,6 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
 
 double reopens_of(const FileTotals& one) { return static_cast<double>(one.reopens); }
 double different_of(const FileTotals& one) { return static_cast<double>(one.opens - one.reopens); }
-double resizes_of(const FileTotals& one) { return static_cast<double>(one.resizes); }
 double syncs_of(const FileTotals& one) { return static_cast<double>(one.syncs); }
 
 // The first open of a job takes longer than those that follow.
@@ -339,26 +330,13 @@ std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
   return detection;
 }
 
-// Ranks ask for the size again and again, or change it: each change is a meeting of the ranks.
+// Ranks ask for the size again and again.
 std::optional<Detection> size_queries(const Job& job, const JobFile& file) {
   const double calls = worst(file, [](const FileTotals& one) { return static_cast<double>(one.size_calls); });
   if (calls < static_cast<double>(kManyCalls)) return {};
   const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) { return seconds_of(one.size_ns); });
-  return Detection{number_text(static_cast<i64>(calls)) + " calls of MPI_File_get_size a rank, " + seconds_text(now),
+  return Detection{number_text(static_cast<i64>(calls)) + " calls a rank that ask for it (MPI_File_get_size, or MPI_File_seek with MPI_SEEK_END), " + seconds_text(now),
                    {{"ask once, and count what is written since", now * (1 - static_cast<double>(file.members.size()) / calls), at_most}}};
-}
-
-bool resized_often(const JobFile& file) {
-  return worst(file, resizes_of) >= kManyTimes;
-}
-
-std::optional<Detection> resized(const Job& job, const JobFile& file) {
-  if (!resized_often(file)) return {};
-  const double resizes = worst(file, resizes_of), left = static_cast<double>(file.members.size());
-  const double own = worst(file, resize_seconds), now = own + std::max(meeting_of_resizes(file), waits_in_turns(file, own));
-  return Detection{number_text(static_cast<i64>(resizes)) + " changes of the size, " + seconds_text(now) + " with what ranks wait for them",
-                   {{"set the size once, before the loop, or not at all: a write beyond the end makes the file longer", now * (1 - left / resizes),
-                     seconds_held(job, file, resize_seconds).at_most}}};
 }
 
 std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {
@@ -455,6 +433,8 @@ constexpr Way kWays[] = {{small<Direction::kWrite>},
                          {many_syncs, synced_often},
                          {resized, resized_often},
                          {size_queries},
+                         {many_views, viewed_often},
+                         {many_settings, set_often},
                          {same_data_read},
                          {small_stripes},
                          {one_stripe},

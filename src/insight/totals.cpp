@@ -99,7 +99,7 @@ i64 FileTotals::phase_ns(Phase phase) const {
 }
 
 i64 FileTotals::held_ns() const {
-  i64 sum = open_ns + close_ns + sync_ns + size_ns + resize_ns + blocked_ns - unwaited_ns;
+  i64 sum = open_ns + close_ns + sync_ns + size_ns + resize_ns + view_ns + setting_ns + blocked_ns - unwaited_ns;
   for (const ClassTotals& one : classes) sum += one.ns;
   return sum;
 }

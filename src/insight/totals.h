@@ -29,7 +29,10 @@ inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses h
                   F(ranks, kMax) F(nodes, kMax) F(block_bytes, kMax) F(stripe_bytes, kMax) F(stripe_count, kMax)  \
                       F(first_server, kMax)
 // Those that versions of the trace have added (older_traces.h), the latest last.
-#define MERCUTIO_LATER_TOTALS(F) F(resizes, kSum) F(resize_ns, kSum) F(late_resize_ns, kSum)
+#define MERCUTIO_TOTALS_OF_13(F) F(resizes, kSum) F(resize_ns, kSum) F(late_resize_ns, kSum)
+#define MERCUTIO_TOTALS_OF_14(F) \
+  F(views, kSum) F(view_ns, kSum) F(late_view_ns, kSum) F(settings, kSum) F(setting_ns, kSum) F(late_setting_ns, kSum)
+#define MERCUTIO_LATER_TOTALS(F) MERCUTIO_TOTALS_OF_13(F) MERCUTIO_TOTALS_OF_14(F)
 #define MERCUTIO_CLASS_TOTALS(F)                                                                                      \
   F(calls, kSum)                                                                                                      \
   F(bytes, kSum) F(ns, kSum) F(small_calls, kSum) F(strided_calls, kSum) F(jumping_calls, kSum) F(failed_calls, kSum) \
@@ -38,9 +41,10 @@ inline constexpr i64 kBetweenNs = 5'000;      // shorter gaps between accesses h
   F(calls, kSum)                                                                                                \
   F(bytes, kSum) F(span_bytes, kSum) F(pieces, kSum) F(ns, kSum) F(small_calls, kSum) F(misaligned_calls, kSum) \
       F(longest_ns, kMax) F(absorbed_calls, kSum) F(unused_bytes, kSum) F(large_bytes, kSum) F(large_ns, kSum)
-// late_*: of opens and closes, of syncs and of changes of the size, what a rank waited for others that came later, as kArrive is of accesses;
+// late_*: of opens and closes, of syncs, of changes of the size, of views and of settings, what a rank waited for others that came later, as kArrive is of accesses;
 // first_open_ns: without that, of the first file that the process opened.
-// size_*: calls that ask for the file's size. resize_*: those that change it, which are collective. shared_calls: accesses by the shared file pointer. adapted_*: of collective
+// size_*: calls that ask for the file's size. resize_*: those that change it, which are collective. view_*: calls that set the view, which are collective, too.
+// setting_*: calls that are neither accesses nor any of these, collective or not: hints, atomic mode, the shared file pointer. shared_calls: accesses by the shared file pointer. adapted_*: of collective
 // accesses that mercutio_adapt carried out in another way than the default: what they asked for, what storage moved for them, and why.
 // files: distinct ones that were opened, counted by the first rank of those that opened them together; reopens: opens of a file that
 // this rank had opened before. between_ns: between accesses that follow each other at once, so that no work can lie between them but the calls' own.
@@ -72,8 +76,9 @@ struct FileTotals {
   MERCUTIO_FILE_TOTALS(MERCUTIO_TOTAL_FIELD)
   std::array<ClassTotals, kClasses> classes{};
   std::array<StorageTotals, 2> storage{};  // read, write
-  MERCUTIO_LATER_TOTALS(MERCUTIO_TOTAL_FIELD)
+  MERCUTIO_TOTALS_OF_13(MERCUTIO_TOTAL_FIELD)
   std::array<i64, kClasses> unwaited_class_ns{};  // of unwaited_ns, by class
+  MERCUTIO_TOTALS_OF_14(MERCUTIO_TOTAL_FIELD)
   bool operator==(const FileTotals&) const = default;
 
   ClassTotals& of(Direction direction, bool collective) {
@@ -85,7 +90,7 @@ struct FileTotals {
   i64 calls() const;
   i64 bytes() const;
   i64 phase_ns(Phase phase) const;
-  // The time that the program spent blocked in I/O: accesses that it waited for, opens, closes, syncs and sizes.
+  // The time that the program spent blocked in I/O: accesses that it waited for, opens, closes, syncs, sizes, views and settings.
   i64 held_ns() const;
   // The same as times of the accesses: what went on while the program did something else is no part of them.
   FileTotals as_held() const;

@@ -27,7 +27,7 @@ std::string count_of(i64 number, const std::string& what, const std::string& man
 
 // Sums over all ranks and files, in seconds.
 struct Sums {
-  double held = 0, files = 0, late = 0;  // files: opening, closing, synchronising, sizes; late: waiting for ranks that came late
+  double held = 0, files = 0, late = 0;  // files: opening, closing, synchronising, sizes, views, settings; late: waiting for ranks that came late
   std::array<double, kPhases> phases{};
   double read = 0, written = 0;
   i64 calls = 0, absorbed = 0, requests = 0;
@@ -39,7 +39,7 @@ Sums sums_of(const Job& job) {
   for (const RankTrace& trace : job.traces) sums.files += seconds_of(trace.header.failed_open_ns);
   for (const JobFile& file : job.files) {
     const FileTotals all = file.all.as_held();
-    sums.files += opening_seconds(all) + sync_seconds(all) + resize_seconds(all) + seconds_of(all.size_ns);
+    sums.files += opening_seconds(all) + sync_seconds(all) + resize_seconds(all) + seconds_of(all.size_ns) + view_seconds(all) + setting_seconds(all);
     sums.late += late_of_all(all);
     for (std::size_t i = 0; i < kPhases; ++i)
       sums.phases[i] += static_cast<double>(all.phase_ns(static_cast<Phase>(i))) * 1e-9;
@@ -61,7 +61,7 @@ std::string split_of(const Sums& sums) {
       {"waiting in between and at the end", phase(Phase::kWait) + phase(Phase::kAgree)},
       {"locks", phase(Phase::kLock)},
       {"sieving", phase(Phase::kSieve)},
-      {"opening, closing, syncing, sizes", sums.files},
+      {"opening, closing, syncing, sizes, views", sums.files},
       {"planning and the rest", phase(Phase::kOwn)}};
   double all = 0;
   for (const auto& [name, seconds] : parts) all += seconds;

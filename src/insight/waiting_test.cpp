@@ -184,16 +184,11 @@ TEST(Findings, WaitingForALateRankIsNotChangingTheSize) {
 
 // An access beside each change of the size meets as well.
 TEST(Findings, WhatAnAccessWouldWaitForIsNoCostOfTheSize) {
-  const auto beside = [](i64 waits_of_access) {
-    return job_with(4, [=](i64, FileTotals& f) {
-      ClassTotals& writes = f.of(Direction::kWrite, true);
-      calls(writes, 1000, MiB, 3 * kSecond);
-      writes.phase_ns[static_cast<std::size_t>(Phase::kWait)] = waits_of_access;
-      f.resizes = 1000, f.resize_ns = 4 * kSecond, f.late_resize_ns = 3 * kSecond, f.first_ns = 1, f.last_ns = 1 + f.resize_ns + writes.ns;
-    });
-  };
-  EXPECT_NEAR(seconds_of(beside(kSecond / 2), "resized"), 2, 0.1) << "a second of its own, which ranks wait for in turns";
-  EXPECT_NEAR(seconds_of(beside(5 * kSecond / 2), "resized"), 3.5, 0.1);
+  const Job job = job_with(4, [](i64, FileTotals& f) {
+    calls(f.of(Direction::kWrite, true), 1000, MiB, 3 * kSecond);
+    f.resizes = 1000, f.resize_ns = 4 * kSecond, f.late_resize_ns = 3 * kSecond, f.first_ns = 1, f.last_ns = 1 + 7 * kSecond;
+  });
+  EXPECT_NEAR(seconds_of(job, "resized"), 1 + 3.0 / 2, 0.01);
 }
 
 // What one rank does alone costs as much as the others are seen to wait for, be it in calls on another file.
@@ -252,6 +247,25 @@ TEST(Findings, RanksThatAreLateInTurnsAreFoundOnSharedCores) {
   };
   EXPECT_EQ(first_of(in_turns(8 * kSecond, 8 * kSecond)), "straggler");
   EXPECT_EQ(first_of(in_turns(5 * kSecond, 5 * kSecond)), "") << "half of the run: where ranks have no core, they are late";
+}
+
+// Where a view is set for each of many collective accesses, the ranks would wait for each other in these.
+TEST(Findings, MeetingToSetAViewIsWhatItCosts) {
+  const auto viewing = [](i64 accesses) {
+    return job_with(4, [=](i64, FileTotals& f) {
+      calls(f.of(Direction::kWrite, true), accesses, MiB, accesses);
+      f.views = 1000, f.view_ns = 4 * kSecond, f.late_view_ns = 3 * kSecond, f.first_ns = 1, f.last_ns = 1 + f.view_ns + accesses;
+    });
+  };
+  EXPECT_EQ(first_of(viewing(0)), "many_views");
+  EXPECT_NEAR(seconds_of(viewing(0), "many_views"), 4, 0.01);
+  EXPECT_NEAR(seconds_of(viewing(1000), "many_views"), 1 + 3.0 / 2, 0.01);
+  EXPECT_EQ(seconds_of(viewing(0), "straggler"), -1);
+  const Job late = job_with(4, [](i64 rank, FileTotals& f) {
+    f.views = 100, f.late_view_ns = rank == 3 ? 0 : 4 * kSecond, f.view_ns = kSecond / 20 + f.late_view_ns;
+  });
+  EXPECT_EQ(first_of(late), "straggler");
+  EXPECT_NE(verdict(late).find("waiting for late ranks 98 %"), std::string::npos) << verdict(late);
 }
 
 // Nobody waits for what goes on in the background.

@@ -124,6 +124,10 @@ const char* name_of(TraceKind kind) {
       return "size";
     case TraceKind::kResize:
       return "resize";
+    case TraceKind::kView:
+      return "view";
+    case TraceKind::kSetting:
+      return "setting";
     case TraceKind::kAbsorbedRead:
       return "absorbed_read";
     case TraceKind::kAbsorbedWrite:

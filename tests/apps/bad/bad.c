@@ -189,6 +189,29 @@ static void resized(void) {
   for (int i = fixed ? 9999 : 0; i < 10000; ++i) MPI_File_set_size(file, (i + 1) * 4096);
   MPI_File_close(&file);
 }
+/* Each step sets a view for its part of a ring, in place of an offset. Every tenth has something to write. */
+static void view_loop(void) {
+  enum { kSteps = 5000, kPlaces = 16, kBytes = 65536 };
+  char* data = filled(kBytes);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < kSteps; ++i) {
+    const MPI_Offset at = ((MPI_Offset)(i % kPlaces) * ranks + rank) * kBytes;
+    if (!fixed) MPI_File_set_view(file, at, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
+    if (i % 10 == 0) MPI_File_write_at(file, fixed ? at : 0, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
+  free(data);
+}
+static void setting_loop(void) {
+  MPI_File file = open_all(MPI_INFO_NULL);
+  MPI_Info info = info_of("romio_ds_write", "disable", NULL, NULL);
+  for (int i = 0; i < (fixed ? 1 : 3000); ++i) {
+    MPI_File_set_info(file, info);
+    if (i % 10 == 0) MPI_File_write_at(file, rank, "x", 1, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_Info_free(&info);
+  MPI_File_close(&file);
+}
 static void size_queries(void) {
   MPI_Offset bytes = 0;
   MPI_File file = open_all(MPI_INFO_NULL);
@@ -415,7 +438,8 @@ static const struct {
                  {"small_collectives", small_collectives}, {"shared_log", shared_log}, {"good_handed_on", good_handed_on},
                  {"good_columns", good_columns},       {"half_late", half_late},         {"late_sizes", late_sizes},
                  {"resized", resized},               {"size_queries", size_queries},   {"unlike_files", unlike_files},
-                 {"good_halves", good_halves},       {"good_aside", good_aside}};
+                 {"good_halves", good_halves},       {"good_aside", good_aside},
+                 {"view_loop", view_loop},           {"setting_loop", setting_loop},   {"good_views", good_views}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -1,5 +1,5 @@
-/* Part of bad.c, which has the functions that open, fill and work: programs without a fault. They are large collective writes, a file for each of
-   a few steps, much work with little I/O, large collective reads, large independent writes, and nonblocking writes during the work. */
+/* Part of bad.c, which has the functions that open, fill and work: programs without a fault. They are large collective writes, each with a view
+   of its own, too, a file for each of a few steps, much work with little I/O, large collective reads, large independent writes, and nonblocking writes during the work. */
 #ifndef BAD_GOOD_H
 #define BAD_GOOD_H
 
@@ -11,6 +11,17 @@ static void good_steps(void) {
     MPI_File_write_at_all(file, (MPI_Offset)rank * 16 * MEBI, data, 16 * MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
     MPI_File_close(&file);
   }
+  free(data);
+}
+/* Each of a few large accesses has its view. */
+static void good_views(void) {
+  char* data = filled(8 * MEBI);
+  MPI_File file = open_all(MPI_INFO_NULL);
+  for (int i = 0; i < 16; ++i) {
+    interleave(file, 128, 65536, ranks);
+    MPI_File_write_at_all(file, (MPI_Offset)i * 8 * MEBI, data, 8 * MEBI, MPI_BYTE, MPI_STATUS_IGNORE);
+  }
+  MPI_File_close(&file);
   free(data);
 }
 static void good_little(void) {

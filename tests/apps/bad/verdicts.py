@@ -59,6 +59,8 @@ CASES = [
     Case("late_in_turns", "straggler", {"balance what": 1, "see what makes": 2}),
     fault("resized", "set the size once"),
     fault("size_queries", "ask once"),
+    fault("view_loop", "set the view once", fault="many_views"),
+    fault("setting_loop", "once, before the loop", fault="many_settings"),
     fault("small_collectives", "move many records with one call"),
     fault("shared_log", "MPI_File_write_ordered", fault="small_writes", never="set_view"),
     fault("serial", "open the file on MPI_COMM_WORLD"),
@@ -79,7 +81,7 @@ CASES = [
     fault("netcdf4", "NC_COLLECTIVE", fault="small_writes", program="bad_netcdf"),
     fault("pnetcdf", "ncmpi_put_vara_..._all", fault="strided_writes", program="bad_pnetcdf", never="ignored_hints"),
 ] + [Case(name) for name in ("good_collective", "good_steps", "good_little", "good_reads", "good_shares", "good_overlap", "good_handed_on",
-                                 "good_columns", "good_halves", "good_aside")]
+                                 "good_columns", "good_halves", "good_aside", "good_views")]
 
 
 class Runner:

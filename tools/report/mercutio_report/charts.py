@@ -135,7 +135,7 @@ def heat_map(job):
 
 
 TIME_PARTS = (("storage_read", "reading from storage"), ("storage_write", "writing to storage"), ("calls", "in MPI_File calls otherwise"),
-              ("files", "open, close, sync"))
+              ("files", "open, close, sync, size, view"))
 TIME_COLOURS = {"storage_read": READ, "storage_write": WRITE, "calls": "#CCCCCC", "files": COLOURS["files"]}
 BAND = 24
 

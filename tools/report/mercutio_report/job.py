@@ -4,7 +4,7 @@ import json
 
 PHASES = ("storage", "exchange", "copy", "arrive", "wait", "agree", "lock", "sieve", "own")
 PHASE_LABELS = {"storage": "storage", "exchange": "exchange", "copy": "copies", "arrive": "waiting for late ranks", "wait": "waiting in between",
-                "agree": "waiting at the end", "lock": "locks", "sieve": "sieving", "own": "planning and the rest", "files": "open, close, sync, size"}
+                "agree": "waiting at the end", "lock": "locks", "sieve": "sieving", "own": "planning and the rest", "files": "open, close, sync, size, view"}
 CLASSES = ("independent_read", "independent_write", "collective_read", "collective_write")
 BUCKETS = ("256 B", "1 KiB", "4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB", "4 MiB", "16 MiB", "64 MiB", "256 MiB", "more")
 BELIEVABLE_SHIFT_NS = 600 * 10**9   # as piece_join.cpp has it
@@ -72,9 +72,9 @@ def held_part(totals, name):
 
 def phases_of(totals):
     spent = {phase: sum(totals.get(f"{name}.phase_ns.{phase}", 0) * held_part(totals, name) for name in CLASSES) * 1e-9 for phase in PHASES}
-    late = sum(totals.get(name, 0) for name in ("late_opening_ns", "late_sync_ns", "late_resize_ns")) * 1e-9
+    late = sum(totals.get(name, 0) for name in ("late_opening_ns", "late_sync_ns", "late_resize_ns", "late_view_ns", "late_setting_ns")) * 1e-9
     spent["arrive"] += late
-    spent["files"] = sum(totals.get(name, 0) for name in ("open_ns", "close_ns", "sync_ns", "size_ns", "resize_ns")) * 1e-9 - late
+    spent["files"] = sum(totals.get(name, 0) for name in ("open_ns", "close_ns", "sync_ns", "size_ns", "resize_ns", "view_ns", "setting_ns")) * 1e-9 - late
     return spent
 
 

@@ -1,7 +1,7 @@
 """Single events in the Trace Event Format, which ui.perfetto.dev and chrome://tracing open: a process a rank, a track a kind."""
 import json
 
-TRACKS = {"access": 1, "open": 1, "close": 1, "sync": 1, "blocked": 1, "exchange": 2, "sieve": 2, "lock": 3, "storage_read": 4, "storage_write": 4}
+TRACKS = {"access": 1, "open": 1, "close": 1, "sync": 1, "size": 1, "resize": 1, "view": 1, "setting": 1, "blocked": 1, "exchange": 2, "sieve": 2, "lock": 3, "storage_read": 4, "storage_write": 4}
 TRACK_NAMES = {1: "calls", 2: "exchange", 3: "locks", 4: "storage"}
 
 

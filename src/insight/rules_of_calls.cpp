@@ -11,16 +11,18 @@ namespace {
 
 double views_of(const FileTotals& one) { return static_cast<double>(one.views); }
 double settings_of(const FileTotals& one) { return static_cast<double>(one.settings); }
-
 double resizes_of(const FileTotals& one) { return static_cast<double>(one.resizes); }
 
-// Calls of one kind, most of them collective: what they take, and of the waiting in them what is the meeting itself, not due to what ranks do
-// between calls while they have a core. Where ranks meet in other calls as well, they would wait there as long.
+// Calls of one kind, most of them collective: what they take, and of the waiting in them what is the meeting itself. The rest is due to what ranks
+// do alone in between, while they have a core. Where ranks meet in other calls as well, they would wait there as long.
 Held seconds_meeting(const Job& job, const JobFile& file, double (*calls)(const FileTotals&), double (*own)(const FileTotals&), i64 FileTotals::*late) {
   const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
-  const double between = std::max(0.0, between_calls(file) - queued);
+  const double accesses = worst(file, [](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
+  });
+  const double alone = std::max(0.0, between_calls(file) - queued) + accesses;
   const double seconds = worst(file, [=](const FileTotals& one) {
-    return own(one) + std::max(0.0, seconds_of(one.*late) - between) * calls(one) / std::max({1.0, calls(one), meetings(one)});
+    return own(one) + std::max(0.0, seconds_of(one.*late) - alone) * calls(one) / std::max({1.0, calls(one), meetings(one)});
   });
   return {seconds, seconds_held(job, file, own).at_most};
 }

@@ -261,6 +261,11 @@ TEST(Findings, MeetingToSetAViewIsWhatItCosts) {
   EXPECT_NEAR(seconds_of(viewing(0), "many_views"), 4, 0.01);
   EXPECT_NEAR(seconds_of(viewing(1000), "many_views"), 1 + 3.0 / 2, 0.01);
   EXPECT_EQ(seconds_of(viewing(0), "straggler"), -1);
+  const Job writing = job_with(4, [](i64, FileTotals& f) {
+    calls(f.of(Direction::kWrite, false), 1000, MiB, 2 * kSecond);
+    f.views = 1000, f.view_ns = 4 * kSecond, f.late_view_ns = 3 * kSecond, f.first_ns = 1, f.last_ns = 1 + f.view_ns + 2 * kSecond;
+  });
+  EXPECT_NEAR(seconds_of(writing, "many_views"), 1 + 3 - 2, 0.01) << "others may have written meanwhile";
   const Job late = job_with(4, [](i64 rank, FileTotals& f) {
     f.views = 100, f.late_view_ns = rank == 3 ? 0 : 4 * kSecond, f.view_ns = kSecond / 20 + f.late_view_ns;
   });

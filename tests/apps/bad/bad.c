@@ -191,11 +191,11 @@ static void resized(void) {
 }
 /* Each step sets a view for its part of a ring, in place of an offset. Every tenth has something to write. */
 static void view_loop(void) {
-  enum { kSteps = 5000, kPlaces = 16, kBytes = 65536 };
+  enum { kSteps = 3000, kPlaces = 16, kBytes = 262144 };
   char* data = filled(kBytes);
   MPI_File file = open_all(MPI_INFO_NULL);
   for (int i = 0; i < kSteps; ++i) {
-    const MPI_Offset at = ((MPI_Offset)(i % kPlaces) * ranks + rank) * kBytes;
+    const MPI_Offset at = ((MPI_Offset)(i / 10 % kPlaces) * ranks + rank) * kBytes;
     if (!fixed) MPI_File_set_view(file, at, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL);
     if (i % 10 == 0) MPI_File_write_at(file, fixed ? at : 0, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
@@ -203,14 +203,17 @@ static void view_loop(void) {
   free(data);
 }
 static void setting_loop(void) {
+  enum { kSteps = 3000, kPlaces = 16, kBytes = 262144 };
+  char* data = filled(kBytes);
   MPI_File file = open_all(MPI_INFO_NULL);
   MPI_Info info = info_of("romio_ds_write", "disable", NULL, NULL);
-  for (int i = 0; i < (fixed ? 1 : 3000); ++i) {
-    MPI_File_set_info(file, info);
-    if (i % 10 == 0) MPI_File_write_at(file, rank, "x", 1, MPI_BYTE, MPI_STATUS_IGNORE);
+  for (int i = 0; i < kSteps; ++i) {
+    if (!fixed || i == 0) MPI_File_set_info(file, info);
+    if (i % 10 == 0) MPI_File_write_at(file, ((MPI_Offset)(i / 10 % kPlaces) * ranks + rank) * kBytes, data, kBytes, MPI_BYTE, MPI_STATUS_IGNORE);
   }
   MPI_Info_free(&info);
   MPI_File_close(&file);
+  free(data);
 }
 static void size_queries(void) {
   MPI_Offset bytes = 0;

@@ -275,7 +275,7 @@ Status open_it(Rank& rank, std::unique_ptr<Comm> comm, const std::string& name) 
 
 Status set_view(Rank& rank) {
   const TypeSpecRef filetype = make_resized(0, kRunBytes * rank.comm.size(), make_contiguous(kRunBytes, byte_type()));
-  return rank.file->set_view(kRunBytes * rank.comm.rank(), byte_type(), filetype, "native", {}, ok_status());
+  return rank.file->set_view({kRunBytes * rank.comm.rank(), byte_type(), filetype, "native", {}, ok_status()});
 }
 
 struct Call {
@@ -422,7 +422,7 @@ Status write_piece(Rank& rank, i64 number, i64 value) {
 
 const Call kCallsThatWriteOut[] = {
     {"write_at", [](Rank& rank) { return write_piece(rank, kPieces, 1); }},
-    {"set_view", [](Rank& rank) { return rank.file->set_view(0, byte_type(), byte_type(), "native", {}, ok_status()); }},
+    {"set_view", [](Rank& rank) { return rank.file->set_view({0, byte_type(), byte_type(), "native", {}, ok_status()}); }},
     {"set_size", [](Rank& rank) { return rank.file->set_size(kRanks * (kPieces + 2) * kPieceBytes); }},
     {"sync", [](Rank& rank) { return rank.file->sync(); }},
     {"set_atomicity", [](Rank& rank) { return rank.file->set_atomicity(true); }},

@@ -153,7 +153,7 @@ void open_with(Taker& taker) {
   const Status changed = file.set_info({{"cb_buffer_size", "1m"}, {"ind_wr_buffer_size", "4k"}});
   FUZZ_CHECK(changed || plausible(changed.error()), "an error of no class");
   FUZZ_CHECK(!file.info().empty(), "no hints at all");
-  const Status viewed = file.set_view(taker.byte(), byte_type(), byte_type(), "native", {}, ok_status());
+  const Status viewed = file.set_view({taker.byte(), byte_type(), byte_type(), "native", {}, ok_status()});
   FUZZ_CHECK(viewed || plausible(viewed.error()), "an error of no class");
   const Status closed = file.close();
   FUZZ_CHECK(closed || plausible(closed.error()), "an error of no class");

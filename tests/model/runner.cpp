@@ -141,8 +141,7 @@ class RankRun {
   }
 
   void set_view(const Planned& planned) {
-    expect_status("set_view", file_->set_view(part_->displacement, planned.etype, part_->filetype, planned.datarep, {},
-                                              ok_status()));
+    expect_status("set_view", file_->set_view({part_->displacement, planned.etype, part_->filetype, planned.datarep, {}, ok_status()}));
   }
 
   Result<i64> perform(const Planned& planned, const AccessCall& call) {

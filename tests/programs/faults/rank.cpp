@@ -234,7 +234,7 @@ void RankRun::manage(const Step& step, Entry& entry) {
 // What later accesses depend on.
 Status RankRun::set_up_handle(const Step& step, mercutio::File& file) {
   if (step.op == Op::kSetView) {
-    return file.set_view(part(step).displacement, types_.get(step.etype), types_.get(part(step).filetype), "native", info(step.info), ok_status());
+    return file.set_view({part(step).displacement, types_.get(step.etype), types_.get(part(step).filetype), "native", info(step.info), ok_status()});
   }
   if (step.op == Op::kSeekShared) return file.seek_shared(step.value, mercutio::Whence::kSet);
   return file.set_atomicity(step.value != 0);

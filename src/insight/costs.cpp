@@ -268,6 +268,10 @@ double opening_with_first_accesses(const Job& job, const JobFile& file) {
   });
 }
 
+double queued_seconds(const Job& job) {
+  return seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
+}
+
 double run_seconds(const Job& job) {
   return std::max(0.0, job.seconds - job.recording * crowding(job));
 }
@@ -293,9 +297,9 @@ static double least_late(const JobFile& file) {
 }
 
 // How long each rank waits in these files for others, beyond what even the rank waits that waits least.
-static std::vector<double> spare_seconds(const JobFile& family) {
-  std::vector<double> spare(family.by_rank.size());
-  for (const MeetingRanks& group : meetings_of(family)) {
+static std::vector<double> spare_seconds(const std::vector<MeetingRanks>& groups, std::size_t ranks) {
+  std::vector<double> spare(ranks);
+  for (const MeetingRanks& group : groups) {
     if (!group.known) continue;
     const double in_turns = least_late(group.files);
     for (std::size_t rank = 0; rank < spare.size(); ++rank) {
@@ -322,8 +326,9 @@ static Held held_of(const std::vector<double>& own, const std::vector<double>& s
 // is shorter by what the rank has of both that has least of them. As much as its accesses take longer than its time to spare, others may wait
 // for it unseen.
 Held seconds_held(const Job& job, const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
-  std::vector<double> own(file.by_rank.size()), spare = spare_seconds(file);
-  for (const MeetingRanks& group : meetings_of(file)) {
+  const std::vector<MeetingRanks> groups = meetings_of(file);
+  std::vector<double> own(file.by_rank.size()), spare = spare_seconds(groups, own.size());
+  for (const MeetingRanks& group : groups) {
     const double in_turns = least_late(group.files);
     for (std::size_t rank = 0; rank < own.size(); ++rank) {
       const FileTotals& one = group.files.by_rank[rank];
@@ -336,8 +341,8 @@ Held seconds_held(const Job& job, const JobFile& file, const std::function<doubl
   // They may wait in calls on another file.
   for (const JobFile& other : job.files) {
     if (std::find(file.members.begin(), file.members.end(), &other) != file.members.end()) continue;
-    const std::vector<double> there = spare_seconds(merge_files({&other}));
-    for (std::size_t rank = 0; rank < std::min(spare.size(), there.size()); ++rank) spare[rank] += there[rank];
+    const std::vector<double> there = spare_seconds(meetings_of(merge_files({&other})), spare.size());
+    for (std::size_t rank = 0; rank < spare.size(); ++rank) spare[rank] += there[rank];
   }
   return held_of(own, spare);
 }

@@ -71,6 +71,8 @@ double accesses_well_made(const Job& job, const JobFile& file);
 double meetings_on_shared_cores(const Job& job, const JobFile& file);
 // Opening and closing, with the additional time of collective accesses if most of them are the first of an open: the maximum over the ranks.
 double opening_with_first_accesses(const Job& job, const JobFile& file);
+// A rank was ready to run and had no core, on average.
+double queued_seconds(const Job& job);
 // The run, as it would be without a trace.
 double run_seconds(const Job& job);
 // Of a small one to a page cache.

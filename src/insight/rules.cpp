@@ -184,9 +184,8 @@ struct Lateness {
 // A rank that has no core is late. It is late only where it does not wait itself: a rank that polls for the others is queued as well. The
 // others wait for the one that is queued longest, which may be twice as long as the mean.
 double queued_while_others_wait(const Job& job, double waited) {
-  const double queued = seconds_of(job.cores.queued_ns) / static_cast<double>(std::max<i64>(1, job.known_ranks));
   const double at_work = job.seconds > 0 ? std::max(0.0, 1 - waited / job.seconds) : 1;
-  return queued * std::min(1.0, 2 * at_work);
+  return queued_seconds(job) * std::min(1.0, 2 * at_work);
 }
 
 std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {

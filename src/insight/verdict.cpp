@@ -215,7 +215,7 @@ std::string verdict(const Job& job) {
            count_of(sums.requests, "request") + "\n";
   }
   out += "  of the I/O: " + split_of(sums) + "\n";
-  if (const double queued = static_cast<double>(job.cores.queued_ns) * 1e-9 / ranks; queued >= 0.1 * job.seconds)
+  if (const double queued = queued_seconds(job); queued >= 0.1 * job.seconds)
     out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
   out += adapting_of(job);
   const std::vector<Finding> found = find_causes(job);

@@ -1,6 +1,8 @@
 // MPI_Comm_spawn and MPI_Comm_spawn_multiple. Open MPI 5 starts processes without the variables of `mpirun -x`, and Open MPI 4 without those that only a
 // rank has. Without LD_PRELOAD their files would be those of Open MPI's own I/O, and an open together with this process would never end. A key of the info
 // gives them the variables: PMIX_ENVAR, or env before Open MPI 5.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -12,8 +14,6 @@
 #include "api/export.h"
 #include "mpi/calls.h"
 #include "mpi/real.h"
-
-extern char** environ;
 
 namespace mercutio {
 namespace {

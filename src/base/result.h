@@ -55,6 +55,11 @@ struct Error {
   i64 bytes = -1;        // bytes asked there, -1: none
   i64 moved = 0;         // of a transfer: the first bytes of what was asked are known to have been moved before the failure
 
+  // Of a text that is wrong in a line, counted from 1.
+  static Error in_line(std::size_t line, const std::string& why) {
+    return {ErrorClass::kArg, "line " + std::to_string(line) + ": " + why};
+  }
+
   // The Error of a larger transfer, of which `before` bytes were moved before the part that failed.
   Error behind(i64 before) && {
     moved += before;

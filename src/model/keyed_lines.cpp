@@ -7,7 +7,7 @@
 namespace mercutio {
 
 Error KeyedLine::wrong(const std::string& why) const {
-  return Error{ErrorClass::kArg, "line " + std::to_string(number) + ": " + key + ": " + why};
+  return Error::in_line(number, key + ": " + why);
 }
 
 Result<i64> KeyedLine::size(size_t word) const {

@@ -10,23 +10,19 @@
 namespace mercutio::omp {
 namespace {
 
-Error wrong(std::string what) {
-  return Error{ErrorClass::kArg, std::move(what), EINVAL};
-}
-
 // Flags with a meaning here, and flags without effect.
 constexpr int kKnownFlags = O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOCTTY | O_LARGEFILE;
 
 Status check_flags(int flags) {
   const int way = flags & O_ACCMODE;
-  if (way != O_RDONLY && way != O_WRONLY && way != O_RDWR) return wrong("give one of O_RDONLY, O_WRONLY and O_RDWR");
+  if (way != O_RDONLY && way != O_WRONLY && way != O_RDWR) return wrong_argument("give one of O_RDONLY, O_WRONLY and O_RDWR");
   if (flags & ~kKnownFlags)
-    return wrong(
+    return wrong_argument(
         "only O_CREAT, O_EXCL, O_TRUNC and O_APPEND can be given with the way of access; for O_SYNC call "
         "omp_file_sync_all");
   if (way == O_RDONLY && (flags & (O_TRUNC | O_APPEND)))
-    return wrong("O_TRUNC and O_APPEND need a file that is opened for writing");
-  if ((flags & O_EXCL) && !(flags & O_CREAT)) return wrong("O_EXCL has a meaning with O_CREAT only");
+    return wrong_argument("O_TRUNC and O_APPEND need a file that is opened for writing");
+  if ((flags & O_EXCL) && !(flags & O_CREAT)) return wrong_argument("O_EXCL has a meaning with O_CREAT only");
   return ok_status();
 }
 
@@ -71,7 +67,7 @@ Status File::open(Files& files) {
   for (size_t thread = 0; thread < slots_.size(); ++thread) {
     const OpenCall& call = slots_[thread].call.opening;
     const std::string who = "thread " + std::to_string(thread);
-    if (!call.handle || !call.name) return wrong(who + ": the handle's address and the file name must not be NULL");
+    if (!call.handle || !call.name) return wrong_argument(who + ": the handle's address and the file name must not be NULL");
     if (call.flags != first.flags || std::string_view(call.name) != first.name)
       return Error{ErrorClass::kNotSame,
                    who + " gave another name or other flags than thread 0: all threads of the team must give the same",

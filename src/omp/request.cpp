@@ -10,10 +10,6 @@ namespace {
 constexpr i64 kMost = std::numeric_limits<i64>::max();
 static_assert(sizeof(off_t) == sizeof(i64) && sizeof(size_t) == sizeof(i64) && sizeof(long) == sizeof(i64));
 
-Error wrong(std::string what) {
-  return Error{ErrorClass::kArg, std::move(what), EINVAL};
-}
-
 std::string of_part(const char* what, i64 index, bool is_list) {
   return is_list ? std::string(what) + " of part " + std::to_string(index) + " of the list" : std::string(what);
 }
@@ -38,10 +34,10 @@ Request Request::listed(const Routine& routine, const iovec* list, i64 count, co
 }
 
 Status Request::check() {
-  if (count < 0) return wrong("the size of the list is " + std::to_string(count) + ": give the number of its parts");
-  if (is_list_ && count > 0 && !list_) return wrong("the list is NULL, but has a size");
+  if (count < 0) return wrong_argument("the size of the list is " + std::to_string(count) + ": give the number of its parts");
+  if (is_list_ && count > 0 && !list_) return wrong_argument("the list is NULL, but has a size");
   if (is_list_ && count > 0 && routine.explicit_offsets && !offsets_)
-    return wrong("the offsets are NULL, but the list has a size");
+    return wrong_argument("the offsets are NULL, but the list has a size");
   i64 behind = 0;
   bytes = 0;
   lowest = kMost;
@@ -63,16 +59,16 @@ Status Request::check() {
 Status Request::check_part(i64 index) {
   const i64 wanted = length(index);
   if (wanted < 0)
-    return wrong(of_part("the length", index, is_list_) + " is negative (" + std::to_string(wanted) +
+    return wrong_argument(of_part("the length", index, is_list_) + " is negative (" + std::to_string(wanted) +
                  "): lengths count bytes");
   if (wanted > 0 && !part(index).iov_base)
     return Error{ErrorClass::kBuffer, of_part("the buffer", index, is_list_) + " is NULL, but has a length", EFAULT};
-  if (bytes > kMost - wanted) return wrong("the lengths add up to more than a file can hold");
+  if (bytes > kMost - wanted) return wrong_argument("the lengths add up to more than a file can hold");
   if (!routine.explicit_offsets) return ok_status();
   if (offset(index) < 0)
-    return wrong(of_part("the offset", index, is_list_) + " is negative (" + std::to_string(offset(index)) + ")");
+    return wrong_argument(of_part("the offset", index, is_list_) + " is negative (" + std::to_string(offset(index)) + ")");
   if (offset(index) > kMost - wanted)
-    return wrong(of_part("the end", index, is_list_) + " is beyond what a file can hold");
+    return wrong_argument(of_part("the end", index, is_list_) + " is beyond what a file can hold");
   return ok_status();
 }
 

@@ -4,9 +4,17 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <cerrno>
+#include <string>
+#include <utility>
+
 #include "base/result.h"
 
 namespace mercutio::omp {
+
+inline Error wrong_argument(std::string what) {
+  return Error{ErrorClass::kArg, std::move(what), EINVAL};
+}
 
 enum class Operation { kTransfer, kOpen, kSync, kClose };
 

@@ -2,6 +2,8 @@
 // changes the picture, what does the machine offer, and does a real run work.
 #include "doctor.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -16,8 +18,6 @@
 #include "mpi_library.h"
 #include "process.h"
 #include "storage/library/library.h"
-
-extern char** environ;
 
 namespace mercutio::tool {
 namespace {
@@ -101,7 +101,7 @@ void check_tools(Report& report) {
   std::istringstream words(preloads);
   bool behind = false;
   for (std::string word; words >> word;) {
-    const std::string file = word.substr(word.rfind('/') + 1);
+    const std::string file = base_name(word);
     behind = behind || file.rfind("libmercutio", 0) == 0;
     for (const Tool& tool : kTools) {
       if (file.rfind(tool.library, 0) != 0) continue;
@@ -212,7 +212,7 @@ void judge_probe(Report& report, const Output& output, const std::string& librar
                 "MPI_THREAD_" + values["threads"] +
                     " at most: nonblocking accesses go on beside the program within a node; between nodes under Open MPI in "
                     "calls that wait, under others in the call that starts them");
-  const std::string directory = library.substr(0, library.rfind('/'));
+  const std::string directory = directory_of(library);
   const bool disabled = !environment("MERCUTIO_DISABLE").empty() && environment("MERCUTIO_DISABLE") != "0";
   if (resolved(values["supplier"]).rfind(directory + "/", 0) == 0)
     report.ok("MPI_File_*", "from " + values["supplier"]);

@@ -14,15 +14,11 @@
 #include "model/machine_file.h"
 #include "model/pattern_file.h"
 #include "plan/plan.h"
+#include "process.h"
 #include "trace_file.h"
 
 namespace mercutio::tool {
 namespace {
-
-int complain(const std::string& about, const std::string& why) {
-  std::fprintf(stderr, "mercutio explain: %s: %s\n", about.c_str(), why.c_str());
-  return 1;
-}
 
 bool read_text(const std::string& path, std::string& text) {
   std::ifstream input(path);
@@ -40,7 +36,7 @@ void print_indented(const std::string& text) {
 // The plans that the ranks made, each once, the file that took longest first.
 int explain_trace(const ExplainOptions& options) {
   auto traces = read_trace_file(options.trace_file);
-  if (!traces) return complain(options.trace_file, no_trace(options.trace_file, traces.error().what));
+  if (!traces) return complain("explain", options.trace_file, no_trace(options.trace_file, traces.error().what));
   const Job job = job_of(std::move(*traces));
   std::printf("%s, %lld ranks\n", printable(job.program).c_str(), static_cast<long long>(job.ranks));
   i64 left_out = 0;
@@ -68,21 +64,21 @@ int explain(const ExplainOptions& options) {
     return 2;
   }
   std::string machine_text, pattern_text;
-  if (!read_text(options.machine_file, machine_text)) return complain(options.machine_file, std::strerror(errno));
-  if (!read_text(options.pattern_file, pattern_text)) return complain(options.pattern_file, std::strerror(errno));
+  if (!read_text(options.machine_file, machine_text)) return complain("explain", options.machine_file, std::strerror(errno));
+  if (!read_text(options.pattern_file, pattern_text)) return complain("explain", options.pattern_file, std::strerror(errno));
   HintSet hints;
   for (const std::string& hint : options.hints) {
     const InfoItems items = parse_hint_string(hint);
-    if (items.empty()) return complain("--hint " + hint, "must be key=value");
+    if (items.empty()) return complain("explain", "--hint " + hint, "must be key=value");
     apply_hints(hints, items, HintSource::kInfo, HintTime::kOpen);
   }
   for (const HintNote& note : hints.notes) {
-    if (!note.applied()) return complain("--hint " + note.key, note.why_not);
+    if (!note.applied()) return complain("explain", "--hint " + note.key, note.why_not);
   }
   const Result<Machine> machine = parse_machine(machine_text);
-  if (!machine) return complain(options.machine_file, machine.error().what);
+  if (!machine) return complain("explain", options.machine_file, machine.error().what);
   const Result<PatternFile> file = parse_pattern(pattern_text, machine->topology.ranks());
-  if (!file) return complain(options.pattern_file, file.error().what);
+  if (!file) return complain("explain", options.pattern_file, file.error().what);
   const Pattern pattern = file->pattern();
   const Plan plan = make_plan(pattern, hints.values, machine->topology, machine->layout);
   std::printf("%s", mercutio::explain(plan, pattern).c_str());

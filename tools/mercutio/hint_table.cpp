@@ -143,11 +143,6 @@ int show_file(const HintsOptions& options) {
   return 0;
 }
 
-int complain(const std::string& path, const std::string& why) {
-  std::fprintf(stderr, "mercutio hints: %s: %s\n", path.c_str(), why.c_str());
-  return 1;
-}
-
 // Where a job of who asks would leave its record.
 void check_jobs(const HintLine& jobs, std::vector<HintProblem>& problems, std::string& note) {
   if (jobs.value.empty()) return;
@@ -168,7 +163,7 @@ int check_file(const std::string& path) {
   std::ifstream input(path, std::ios::binary);
   std::ostringstream text;
   text << input.rdbuf();
-  if (!input || input.bad()) return complain(path, std::strerror(errno ? errno : EIO));
+  if (!input || input.bad()) return complain("hints", path, std::strerror(errno ? errno : EIO));
   const HintFile file = parse_hint_toml(text.str());
   std::vector<HintProblem> problems = check_hint_file(file);
   std::string note;
@@ -192,8 +187,8 @@ int check_path(const std::string& path) {
   std::vector<std::string> names;
   for (auto entry = std::filesystem::directory_iterator(path, failed); !failed && entry != std::filesystem::directory_iterator(); entry.increment(failed))
     if (entry->path().extension() == ".toml") names.push_back(entry->path().string());
-  if (failed) return complain(path, failed.message());
-  if (names.empty()) return complain(path, "is a directory without a file called *.toml");
+  if (failed) return complain("hints", path, failed.message());
+  if (names.empty()) return complain("hints", path, "is a directory without a file called *.toml");
   std::sort(names.begin(), names.end());
   int code = 0;
   for (const std::string& name : names) code = std::max(code, check_file(name));

@@ -13,11 +13,6 @@ namespace {
 
 constexpr const char* kPreload = "LD_PRELOAD";
 
-std::string base_name(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? path : path.substr(slash + 1);
-}
-
 bool starts_with(const std::string& text, const std::string& prefix) {
   return text.rfind(prefix, 0) == 0;
 }
@@ -366,7 +361,7 @@ void reach_into_containers(Words& command, Variables& variables, const std::stri
     std::size_t verb = i + 1;
     while (verb < command.size() && command[verb] != "exec" && command[verb] != "run") ++verb;
     if (verb == command.size()) continue;
-    command.insert(command.begin() + static_cast<long>(verb) + 1, {"--bind", library.substr(0, library.rfind('/'))});
+    command.insert(command.begin() + static_cast<long>(verb) + 1, {"--bind", directory_of(library)});
     prefix = name == "apptainer" ? "APPTAINERENV_" : "SINGULARITYENV_";
     i = verb + 2;
   }

@@ -9,11 +9,6 @@
 namespace mercutio::tool {
 namespace {
 
-std::string directory_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
 // The first thing that looks like a version: digits with a dot.
 std::string version_in(const std::string& text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -28,7 +23,7 @@ std::string version_in(const std::string& text) {
 
 // mpirun.mpich has mpicc.mpich beside it, mpirun has mpicc.
 std::string compiler_of(const Mpi& mpi) {
-  const std::string name = mpi.launcher.substr(mpi.launcher.rfind('/') + 1);
+  const std::string name = base_name(mpi.launcher);
   const auto dot = name.find('.');
   if (dot != std::string::npos && name.substr(dot) != ".hydra") {
     const std::string path = find_on_path(mpi.folder + "/mpicc" + name.substr(dot));
@@ -66,7 +61,7 @@ Mpi describe_mpi(const std::string& launcher) {
                                                                        : "mpich";
   mpi.name = family + "-" + version_in(text);
   const std::string prefix = directory_of(mpi.folder);
-  if (prefix != "/usr" && prefix != "/usr/local" && !prefix.empty() && !resolved(prefix + "/lib").empty()) {
+  if (prefix != "/usr" && prefix != "/usr/local" && prefix != "/" && !resolved(prefix + "/lib").empty()) {
     mpi.prefix = resolved(prefix);
   }
   return mpi;

@@ -9,14 +9,6 @@
 namespace mercutio::tool {
 namespace {
 
-std::string base_name(const std::string& path) {
-  return path.substr(path.rfind('/') + 1);
-}
-
-std::string directory_of(const std::string& path) {
-  return path.substr(0, path.rfind('/'));
-}
-
 // The path ld.so's cache has for a library name.
 std::string from_linker_cache(const std::string& name) {
   for (const char* tool : {"/sbin/ldconfig", "/usr/sbin/ldconfig"}) {
@@ -69,8 +61,8 @@ MpiLibrary library_of_launcher(const std::string& launcher, bool is_openmpi) {
   static constexpr const char* kMpichNames[] = {"libmpich.so.12", "libmpi.so.12"};
   const char* const* begin = is_openmpi ? std::begin(kOpenMpiNames) : std::begin(kMpichNames);
   const char* const* end = is_openmpi ? std::end(kOpenMpiNames) : std::end(kMpichNames);
-  const std::string prefix = directory_of(directory_of(resolved(find_on_path(launcher))));
-  for (const char* const* name = begin; name != end; ++name) {
+  const std::string found = resolved(find_on_path(launcher)), prefix = directory_of(directory_of(found));
+  for (const char* const* name = begin; name != end && !found.empty(); ++name) {
     for (const char* folder : {"/lib/", "/lib64/", "/lib/release/"}) {
       const std::string path = resolved(prefix + folder + *name);
       if (!path.empty()) return {path, flavour_of_library(*name), "found beside the launcher"};

@@ -136,12 +136,7 @@ i64 concluded(const std::vector<Point>& points, const char* unit, bool& unsure) 
   return answer;
 }
 
-std::string because() { return std::string(": ") + std::strerror(errno ? errno : EIO); }
-
-int complain(const std::string& text) {
-  std::fprintf(stderr, "mercutio probe: %s\n", text.c_str());
-  return 1;
-}
+std::string because() { return std::strerror(errno ? errno : EIO); }
 
 // Powers of two from `first` to `last`; empty after a failure.
 std::vector<Point> sweep(const ProbeOptions& options, i64 first, i64 last, i64 piece_bytes) {
@@ -164,7 +159,7 @@ std::vector<Point> sweep(const ProbeOptions& options, i64 first, i64 last, i64 p
 
 int store(const std::string& directory, const InfoItems& items) {
   const std::string path = measured_file();
-  if (path.empty()) return complain("neither XDG_CONFIG_HOME nor HOME is set: nothing is stored");
+  if (path.empty()) return complain("probe", "neither XDG_CONFIG_HOME nor HOME is set", "nothing is stored");
   std::ifstream input(path);
   std::ostringstream before;
   if (input) before << input.rdbuf();
@@ -177,7 +172,7 @@ int store(const std::string& directory, const InfoItems& items) {
   output.close();
   if (!output || rename(fresh.c_str(), path.c_str()) != 0) {
     discard(fresh);
-    return complain(path + because());
+    return complain("probe", path, because());
   }
   std::printf("stored in %s; files of this file system are opened with it\n", path.c_str());
   return 0;
@@ -188,16 +183,16 @@ int store(const std::string& directory, const InfoItems& items) {
 int probe(const ProbeOptions& options) {
   char directory[PATH_MAX];
   errno = 0;
-  if (!realpath(options.directory.c_str(), directory)) return complain(options.directory + because());
+  if (!realpath(options.directory.c_str(), directory)) return complain("probe", options.directory, because());
   std::printf("one process at %s, by size of a write: the median of %lld, the lowest and the highest\n", directory, static_cast<long long>(options.repetitions));
   const std::vector<Point> sizes = sweep(options, kLeastWrite, options.volume_bytes, 0);
-  if (sizes.empty()) return complain(std::string(directory) + because());
+  if (sizes.empty()) return complain("probe", std::string(directory), because());
   bool unsure = false;
   const i64 size = concluded(sizes, "bytes", unsure);
   const i64 processors = std::clamp<i64>(sysconf(_SC_NPROCESSORS_ONLN), 1, 16);
   std::printf("processes that write at once, %lld bytes each time\n", static_cast<long long>(size));
   const std::vector<Point> counts = sweep(options, 1, options.most_processes > 0 ? options.most_processes : processors, size);
-  if (counts.empty()) return complain(std::string(directory) + because());
+  if (counts.empty()) return complain("probe", std::string(directory), because());
   const i64 count = concluded(counts, "processes", unsure);
   const InfoItems items = {{"mercutio_saturation_bytes", std::to_string(size)}, {"mercutio_aggregators_per_node", std::to_string(count)}};
   for (const auto& [key, value] : items) std::printf("%s %s\n", key.c_str(), value.c_str());

@@ -155,9 +155,22 @@ bool discard(const std::string& path) {
   return false;
 }
 
+int complain(const char* command, const std::string& about, const std::string& why) {
+  std::fprintf(stderr, "mercutio %s: %s: %s\n", command, about.c_str(), why.c_str());
+  return 1;
+}
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+std::string directory_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
 std::string own_directory() {
-  const std::string self = resolved("/proc/self/exe");
-  return self.substr(0, self.rfind('/'));
+  return directory_of(resolved("/proc/self/exe"));
 }
 
 }  // namespace mercutio::tool

@@ -20,6 +20,9 @@ int run_through(const std::vector<std::string>& words);
 // Becomes `words`. Returns only on failure: the errno.
 int become(const std::vector<std::string>& words);
 
+// Says on stderr why a command of ours fails: "mercutio COMMAND: ABOUT: WHY". 1, its exit code then.
+int complain(const char* command, const std::string& about, const std::string& why);
+
 // The full path of a command as the shell would find it; empty when there is none.
 std::string find_on_path(const std::string& command);
 
@@ -29,6 +32,8 @@ std::string why_not_writable(const std::string& path);
 // After a failed write: removes what there is of the file, unless it is a device or the like. False.
 bool discard(const std::string& path);
 
+std::string base_name(const std::string& path);      // behind the last slash
+std::string directory_of(const std::string& path);   // before it; "." without one
 std::string own_directory();                       // where this executable lies, links resolved
 std::string resolved(const std::string& path);     // empty when it does not exist
 std::string environment(const std::string& name);  // empty when unset

@@ -23,20 +23,10 @@
 namespace mercutio::tool {
 namespace {
 
-int complain(const std::string& about, const std::string& why) {
-  std::fprintf(stderr, "mercutio replay: %s: %s\n", about.c_str(), why.c_str());
-  return 1;
-}
-
 // "ufs:/scratch/a" -> "/scratch/a"
 std::string without_prefix(const std::string& name) {
   const auto colon = name.find(':');
   return colon != std::string::npos && colon > 1 && name.find('/') > colon && name.compare(colon, 3, "://") != 0 ? name.substr(colon + 1) : name;
-}
-
-std::string directory_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
 bool is_directory(const std::string& path) {
@@ -141,14 +131,14 @@ void print_result(const ReplayOptions& options, const Replay& replay, const std:
 
 int run_replay(const ReplayOptions& options, const Replay& replay, const Words& names, const std::string& folder) {
   const Start start = find_start(options, replay.ranks);
-  if (!start.why_not.empty()) return complain("the launcher", start.why_not);
+  if (!start.why_not.empty()) return complain("replay", "the launcher", start.why_not);
   const std::string program = folder + "/mercutio-replay-" + start.mpi.name, script = folder + "/script", result = folder + "/result";
   const std::string why = compile_program(start.mpi, "replay", {"main", "play", "script", "types", "data"}, program);
-  if (!why.empty()) return complain("the replaying program can't be compiled", why);
+  if (!why.empty()) return complain("replay", "the replaying program can't be compiled", why);
   std::ofstream out(script, std::ios::binary);
   out << script_of(replay, names);
   out.close();
-  if (!out) return complain(script, "can't be written");
+  if (!out) return complain("replay", script, "can't be written");
   Words words = {program, script, result};
   for (const std::string& hint : options.hints) words.insert(words.end(), {"--hint", hint});
   if (options.think) words.push_back("--think");
@@ -164,29 +154,29 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
     if (options.target.empty()) {
       for (const std::string& name : names) std::remove(without_prefix(name).c_str());
     }
-    return code != 0 ? code : complain("the replaying program", "ended without a result");
+    return code != 0 ? code : complain("replay", "the replaying program", "ended without a result");
   }
   print_result(options, replay, line + "\n");
   const double wrong = number(parse_flat_json(line), "wrong");
-  return wrong > 0 ? complain("what was read", std::to_string(static_cast<i64>(wrong)) + " bytes are neither what was written there nor zero") : 0;
+  return wrong > 0 ? complain("replay", "what was read", std::to_string(static_cast<i64>(wrong)) + " bytes are neither what was written there nor zero") : 0;
 }
 
 }  // namespace
 
 int replay(const ReplayOptions& options) {
   auto traces = read_trace_file(options.trace);
-  if (!traces) return complain(options.trace, no_trace(options.trace, traces.error().what));
+  if (!traces) return complain("replay", options.trace, no_trace(options.trace, traces.error().what));
   const Job job = job_of(std::move(*traces));
   const auto made = make_replay(job);
-  if (!made) return complain(options.trace, "it can't be repeated: " + made.error().what);
-  if (!options.host && find_library(kTrampoline).empty()) return complain("libmercutio.so", "was not found in " + library_directories().front());
+  if (!made) return complain("replay", options.trace, "it can't be repeated: " + made.error().what);
+  if (!options.host && find_library(kTrampoline).empty()) return complain("replay", "libmercutio.so", "was not found in " + library_directories().front());
   const Targets targets = targets_of(options, *made);
-  if (!targets.why_not.empty()) return complain("--to", targets.why_not);
+  if (!targets.why_not.empty()) return complain("replay", "--to", targets.why_not);
   if (!made->missing.empty()) std::fprintf(stderr, "mercutio replay: note: %s\n", made->missing.c_str());
   if (!options.scratch.empty()) return run_replay(options, *made, targets.names, options.scratch);
   const std::string beside = directory_of(without_prefix(targets.names.front()));
   const Scratch scratch(is_directory(beside) ? beside : std::filesystem::temp_directory_path().string(), "replay");
-  if (scratch.path().empty()) return complain(beside, "no directory can be made there; name another place with --to or --scratch");
+  if (scratch.path().empty()) return complain("replay", beside, "no directory can be made there; name another place with --to or --scratch");
   return run_replay(options, *made, targets.names, scratch.path());
 }
 

@@ -363,18 +363,13 @@ void print_csv(const Job& job) {
   }
 }
 
-int complain(const std::string& about, const std::string& why) {
-  std::fprintf(stderr, "mercutio report: %s: %s\n", about.c_str(), why.c_str());
-  return 1;
-}
-
 bool read_job(const std::string& path, Job& job) {
   const bool foreign = is_darshan_log(path);
   auto traces = foreign ? read_darshan_log(path) : read_trace_file(path);
   if (traces)
     job = job_of(std::move(*traces));
   else
-    complain(path, foreign ? traces.error().what : no_trace(path, traces.error().what));
+    complain("report", path, foreign ? traces.error().what : no_trace(path, traces.error().what));
   return traces.ok();
 }
 
@@ -389,16 +384,16 @@ bool write_json(const std::string& path, const Job& job, i64 events) {
 // A page or a Perfetto trace: made from the JSON by tools/report.
 int draw(const ReportOptions& options, const Job& job) {
   for (const std::string* path : {&options.page, &options.perfetto})
-    if (const std::string why = why_not_writable(*path); !why.empty()) return complain(*path, "can't be written: " + why);
+    if (const std::string why = why_not_writable(*path); !why.empty()) return complain("report", *path, "can't be written: " + why);
   const std::string script = resolved(own_directory() + "/../share/mercutio/report/report.py");
   const std::string python = find_python("matplotlib, jinja2");
   if (python.empty() || script.empty())
-    return complain("the page", python.empty() ? "python3 was not found" : "report.py is not installed");
+    return complain("report", "the page", python.empty() ? "python3 was not found" : "report.py is not installed");
   char folder[] = "/tmp/mercutio-report-XXXXXX";
-  if (!mkdtemp(folder)) return complain("the page", "no directory can be made in /tmp");
+  if (!mkdtemp(folder)) return complain("report", "the page", "no directory can be made in /tmp");
   const std::string mine = std::string(folder) + "/job.json", theirs = std::string(folder) + "/other.json";
   Job other;
-  int code = write_json(mine, job, options.events) ? 0 : complain(mine, "can't be written");
+  int code = write_json(mine, job, options.events) ? 0 : complain("report", mine, "can't be written");
   std::vector<std::string> words = {python, script, mine};
   if (!options.page.empty()) words.insert(words.end(), {"--html", options.page});
   if (!options.perfetto.empty()) words.insert(words.end(), {"--perfetto", options.perfetto});
@@ -409,7 +404,7 @@ int draw(const ReportOptions& options, const Job& job) {
   if (code == 0) {
     const Output output = capture(words, 600);
     std::fputs(output.text.c_str(), stderr);
-    if (output.exit_code == 127 && output.text.empty()) complain(python, "can't be started");
+    if (output.exit_code == 127 && output.text.empty()) complain("report", python, "can't be started");
     code = output.exit_code == 0 ? 0 : 1;
   }
   std::remove(mine.c_str());

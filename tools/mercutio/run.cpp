@@ -19,8 +19,6 @@
 #include "process.h"
 #include "trace_file.h"
 
-extern char** environ;
-
 namespace mercutio::tool {
 namespace {
 

@@ -11,6 +11,8 @@ namespace mercutio_s3 {
 using i64 = std::int64_t;
 inline constexpr i64 MiB = i64{1} << 20, GiB = i64{1} << 30;
 
+inline constexpr int kMostRivals = 5;   // who replaced the object meanwhile (ESTALE), before a change of it is given up
+
 class Failure : public std::runtime_error {
  public:
   Failure(int code, const std::string& what) : std::runtime_error(what), code_(code) {}

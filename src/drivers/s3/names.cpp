@@ -8,7 +8,6 @@ namespace mercutio_s3 {
 namespace {
 
 constexpr i64 kPage = 1000;
-constexpr int kMostRivals = 5;
 
 Place folder_of(std::string path) {
   while (path.ends_with("/")) path.pop_back();

@@ -10,7 +10,7 @@ namespace {
 
 constexpr i64 kMostCopied = 1 * GiB;   // by one request
 constexpr i64 kMostTogether = 32 * MiB, kBlock = 8 * MiB, kMostKept = 1 * MiB;
-constexpr int kMostRequests = 4, kMostRivals = 5;
+constexpr int kMostRequests = 4;
 
 struct PieceName {
   i64 rank = 0, number = 0, count = 0;

@@ -51,9 +51,9 @@ Sample sample_of(const std::map<std::string, std::string>& values) {
   return sample;
 }
 
-class Runner {
+class BenchRunner {
  public:
-  Runner(const BenchOptions& options, const Field& field, std::string directory)
+  BenchRunner(const BenchOptions& options, const Field& field, std::string directory)
       : options_(options), field_(field), directory_(std::move(directory)) {}
 
   Measurements run() {
@@ -173,7 +173,7 @@ class Runner {
 
 Measurements measure(const BenchOptions& options, const Field& field, const std::string& data_directory) {
   stop_on_signals();
-  return Runner(options, field, data_directory).run();
+  return BenchRunner(options, field, data_directory).run();
 }
 
 }  // namespace mercutio::tool

@@ -64,9 +64,9 @@ OverlapRow row_of(const Samples& samples) {
   return row;
 }
 
-class Runner {
+class OverlapRunner {
  public:
-  Runner(const OverlapOptions& options, const Field& field, const Field& posting_field, std::string directory)
+  OverlapRunner(const OverlapOptions& options, const Field& field, const Field& posting_field, std::string directory)
       : options_(options), field_(field), posting_field_(posting_field), directory_(std::move(directory)) {}
 
   OverlapFigures run() {
@@ -209,7 +209,7 @@ class Runner {
 OverlapFigures measure_overlap(const OverlapOptions& options, const Field& field, const Field& posting_field,
                                const std::string& data_directory) {
   stop_on_signals();
-  return Runner(options, field, posting_field, data_directory).run();
+  return OverlapRunner(options, field, posting_field, data_directory).run();
 }
 
 }  // namespace mercutio::tool

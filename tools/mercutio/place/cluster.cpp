@@ -11,10 +11,6 @@ namespace {
 
 constexpr i64 kMostOfNode = 1 << 20;
 
-Error wrong(std::size_t line, const std::string& why) {
-  return Error{ErrorClass::kArg, "line " + std::to_string(line) + ": " + why};
-}
-
 // "4" of slots=4 or name:4; 0 for what is no number of ranks.
 i64 count_of(const std::string& text) {
   i64 value = 0;
@@ -28,15 +24,15 @@ Result<Node> parse_host(const std::string& line, std::size_t number) {
   words >> node.name;
   if (const std::size_t colon = node.name.rfind(':'); colon != std::string::npos) {
     node.ranks = count_of(node.name.substr(colon + 1));
-    if (node.ranks == 0) return wrong(number, "'" + node.name + "': after the colon stands how many ranks the host takes");
+    if (node.ranks == 0) return Error::in_line(number, "'" + node.name + "': after the colon stands how many ranks the host takes");
     node.name.resize(colon);
   }
   for (std::string word; words >> word;) {
     const std::size_t equals = word.find('=');
-    if (equals == std::string::npos) return wrong(number, "'" + word + "' after a host's name; it takes slots=4 or a colon and a number");
+    if (equals == std::string::npos) return Error::in_line(number, "'" + word + "' after a host's name; it takes slots=4 or a colon and a number");
     if (word.compare(0, equals, "slots") != 0) continue;   // max_slots, user: nothing to us
     node.ranks = count_of(word.substr(equals + 1));
-    if (node.ranks == 0) return wrong(number, "'" + word + "' must be a number from 1 on");
+    if (node.ranks == 0) return Error::in_line(number, "'" + word + "' must be a number from 1 on");
   }
   return node;
 }

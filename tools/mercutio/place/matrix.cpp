@@ -11,10 +11,6 @@ namespace {
 
 constexpr i64 kMostRanks = 1 << 14;   // a square of them takes 1 GiB
 
-Error wrong(std::size_t line, const std::string& why) {
-  return Error{ErrorClass::kArg, "line " + std::to_string(line) + ": " + why};
-}
-
 Result<std::vector<double>> numbers_of(std::string line, std::size_t number) {
   for (char& c : line) {
     if (c == ',' || c == ';' || c == '\t' || c == '\r') c = ' ';
@@ -24,7 +20,7 @@ Result<std::vector<double>> numbers_of(std::string line, std::size_t number) {
   for (std::string word; words >> word;) {
     char* end = nullptr;
     const double value = std::strtod(word.c_str(), &end);
-    if (*end != '\0' || !std::isfinite(value) || value < 0) return wrong(number, "'" + word + "' is no number from 0 on");
+    if (*end != '\0' || !std::isfinite(value) || value < 0) return Error::in_line(number, "'" + word + "' is no number from 0 on");
     row.push_back(value);
   }
   return row;
@@ -61,9 +57,9 @@ Result<std::vector<std::vector<double>>> parse_square(const std::string& text) {
     MERCUTIO_LET(std::vector<double> row, numbers_of(line.substr(0, line.find('#')), number));
     if (row.empty()) continue;
     if (!rows.empty() && row.size() != rows.front().size())
-      return wrong(number, std::to_string(row.size()) + " numbers, but the first line has " + std::to_string(rows.front().size()));
+      return Error::in_line(number, std::to_string(row.size()) + " numbers, but the first line has " + std::to_string(rows.front().size()));
     rows.push_back(std::move(row));
-    if (static_cast<i64>(rows.size()) > kMostRanks) return wrong(number, "more than " + std::to_string(kMostRanks) + " lines");
+    if (static_cast<i64>(rows.size()) > kMostRanks) return Error::in_line(number, "more than " + std::to_string(kMostRanks) + " lines");
   }
   if (rows.empty()) return Error{ErrorClass::kArg, "it holds no numbers"};
   if (rows.size() != rows.front().size())

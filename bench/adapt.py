@@ -77,7 +77,7 @@ class Place:
     def job(self, program, pattern, calls, hints):
         build = os.path.abspath(self.args.build)
         preloads = [os.path.join(build, "lib", "libmercutio.so")]
-        preloads += [os.path.join(build, "tests", "tools", name) for name in cluster.PRELOADS[self.args.mpi]]
+        preloads += cluster.preloads(self.args.mpi, os.path.join(build, "tests", "tools"), on_nodes=True)
         variables = {"MERCUTIO_PROFILE": "0", "MERCUTIO_HINTS": ";".join("%s=%s" % item for item in hints.items())}
         path = os.path.join(self.nodes.fast if self.nodes else self.folder, "file")
         if self.storage == "servers":

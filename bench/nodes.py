@@ -58,7 +58,7 @@ class Job:
 
     def command(self):
         args, build = self.args, os.path.abspath(self.args.build)
-        preloads = [os.path.join(build, "tests", "tools", name) for name in cluster.PRELOADS[self.mpi]]
+        preloads = cluster.preloads(self.mpi, os.path.join(build, "tests", "tools"), on_nodes=True)
         preloads += [os.path.join(build, "tests", "tools", "libstriped_servers.so")] if args.servers else []
         preloads = ([os.path.join(build, "lib", "libmercutio.so")] if self.io == "mercutio" else []) + preloads
         other = "read" if self.operation == "write" else "write"

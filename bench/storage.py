@@ -76,7 +76,7 @@ class Samples:
 def one_run(args, nodes, mpi, io, words):
     """What the program printed. Where a launcher doesn't return, it is what was printed until then."""
     where = [rank * NODES // args.ranks for rank in range(args.ranks)]
-    preload = ([os.path.abspath(io)] if io else []) + [os.path.join(os.path.abspath(args.tools), name) for name in cluster.PRELOADS[mpi]]
+    preload = ([os.path.abspath(io)] if io else []) + cluster.preloads(mpi, args.tools, on_nodes=True)
     with tempfile.TemporaryFile("w+") as output:
         try:
             subprocess.run(nodes.mpirun(mpi, where, ["env", "LD_PRELOAD=" + ":".join(preload)] + words), stdout=output, timeout=200)

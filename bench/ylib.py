@@ -70,7 +70,7 @@ class Run:
             state.write(bytes(65536))
         build = os.path.abspath(args.build)
         tools = os.path.join(build, "tests", "tools")
-        preloads = [os.path.join(build, "lib", "libmercutio.so")] + [os.path.join(tools, name) for name in cluster.PRELOADS[args.mpi]]
+        preloads = [os.path.join(build, "lib", "libmercutio.so")] + cluster.preloads(args.mpi, tools, on_nodes=True)
         preloads.append(os.path.join(tools, "libstriped_servers.so"))
         environment = dict(os.environ, MERCUTIO_SERVERS_ROOT=folder, MERCUTIO_SERVERS_COUNT=str(args.servers), MERCUTIO_SERVERS_STRIPE=str(STRIPE),
                            MERCUTIO_SERVERS_RATE=str(int(self.rate)), MERCUTIO_SERVERS_MESSAGE=str(args.message), MERCUTIO_SERVERS_CLIENT="process", OMPI_ALLOW_RUN_AS_ROOT="1",

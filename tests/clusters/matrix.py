@@ -94,7 +94,7 @@ class World:
     # Programs.
     def rounds(self, side, *words, ranks_on=None):
         mpi = getattr(self.args, side)
-        preloads = [self.args.io] + [os.path.join(self.args.tools, name) for name in clusters.cluster.PRELOADS[mpi]]
+        preloads = [self.args.io] + clusters.cluster.preloads(mpi, self.args.tools, on_nodes=True)
         program = ["env", "LD_PRELOAD=" + ":".join(preloads), os.path.join(self.args.rounds, mpi, "rounds"), *words]
         return self.nodes.start_mpi(mpi, ranks_on or ([NEAR0] * 2 if side == "near" else [FAR0] * 2), program)
 

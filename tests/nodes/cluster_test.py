@@ -98,7 +98,7 @@ class Nodes(unittest.TestCase):
     def test_a_killed_rank_ends_the_job(self):
         for mpi, mpirun, program in zip(OPTIONS.mpi, OPTIONS.mpirun, OPTIONS.killed):
             folder = tempfile.mkdtemp()
-            preloads = [OPTIONS.io] + [os.path.join(OPTIONS.tools, name) for name in cluster.PRELOADS[mpi]]
+            preloads = [OPTIONS.io] + cluster.preloads(mpi, OPTIONS.tools, on_nodes=True)
             words = ["env", "LD_PRELOAD=" + ":".join(preloads), program, "--dir", folder]
             with self.subTest(mpi=mpi), cluster.Cluster(3) as nodes:
                 job = subprocess.run(nodes.mpirun(mpi, [0, 1, 2, 2], words, mpirun), timeout=40, stdout=subprocess.PIPE,

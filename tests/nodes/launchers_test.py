@@ -165,7 +165,7 @@ class UnderSlurm(unittest.TestCase):
         with cluster.Cluster(NODES) as nodes, Slurm(nodes) as slurm:
             for entry in OPTIONS.slurm:
                 mpi, kind, program = entry.split("=", 2)
-                preloads = ":".join(os.path.join(OPTIONS.tools, name) for name in cluster.PRELOADS[mpi])
+                preloads = ":".join(cluster.preloads(mpi, OPTIONS.tools, on_nodes=True))
                 for export in ([], ["--export=PATH,LD_PRELOAD,OMPI_MCA_mpi_yield_when_idle"]):
                     with self.subTest(mpi=mpi, export=export), tempfile.TemporaryDirectory() as folder:
                         verdict = os.path.join(folder, "verdict")
@@ -181,7 +181,7 @@ def main():
     p.add_argument("--mercutio", required=True)
     p.add_argument("--hydra", help="Intel MPI's mpiexec.hydra")
     p.add_argument("--slurm", action="append", default=[], help="MPI=KIND=PROGRAM: what srun starts with --mpi=KIND")
-    p.add_argument("--tools", help="where cluster.PRELOADS are")
+    p.add_argument("--tools", help="where the test preloads are")
     _, rest = p.parse_known_args(namespace=OPTIONS)
     return cluster.run_tests(sys.argv[:1] + rest)
 

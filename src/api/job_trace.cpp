@@ -32,8 +32,6 @@ constexpr i64 kRecordedBytes = 1024 * MiB;       // that all ranks together have
 constexpr i64 kLeastRecordedBytes = 128 * KiB;   // each of many
 constexpr int kTag = 32760;   // of messages on MPI_COMM_WORLD between ranks that are all in MPI_Finalize
 
-constexpr std::string_view kSuffix = ".mtrace";
-
 // The value of a variable; empty if it is unset, "" or "0".
 std::string wish(const char* name) {
   const char* value = std::getenv(name);
@@ -44,7 +42,7 @@ std::string wish(const char* name) {
 // file.
 std::string trace_path_from(const std::string& value) {
   if (value.empty()) return value;
-  const std::string name = program_name() + std::string(kSuffix);
+  const std::string name = program_name() + std::string(kTraceSuffix);
   if (value == "1") return absolute_path(name);
   struct stat state {};
   const bool folder = value.back() == '/' || (::stat(value.c_str(), &state) == 0 && S_ISDIR(state.st_mode));

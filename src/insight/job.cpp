@@ -19,6 +19,7 @@
 #include "base/trace.h"
 #include "insight/name_patterns.h"
 #include "insight/older_traces.h"
+#include "insight/output_file.h"
 
 namespace mercutio {
 namespace {
@@ -28,7 +29,7 @@ constexpr i64 kMostOfRanks = i64{1} << 58;   // the same of those whose records 
 constexpr std::size_t kEmptyBytes = 4096;    // the places of pieces in a file are multiples of it
 constexpr i64 kSameJobNs = 600'000'000'000;  // ranks of one job start within ten minutes
 
-constexpr std::string_view kPieceSuffix = ".piece", kTraceSuffix = ".mtrace";   // the second one as in api/job_trace.cpp
+constexpr std::string_view kPieceSuffix = ".piece";
 
 Error damaged(const std::string& what) {
   return Error{ErrorClass::kFile, "not a trace of this version of mercutio, or damaged: " + what};

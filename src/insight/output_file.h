@@ -2,11 +2,14 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/types.h"
 
 namespace mercutio {
+
+inline constexpr std::string_view kTraceSuffix = ".mtrace";
 
 // Whether this is a file, or none yet: no device, no pipe, and nothing that a process has open (/dev/stdout).
 bool is_plain_file(const std::string& path);

@@ -393,8 +393,9 @@ TEST(Findings, TheSameDataForEverybody) {
 
 // Out of a page cache each rank reads as fast as another one could hand it on: only reading it again and again costs something.
 TEST(Findings, TheSameDataInAPageCacheIsKept) {
-  const auto reading = [](i64 passes, const char* file_system, i64 bytes) {
+  const auto reading = [](i64 passes, const char* file_system, i64 bytes, i64 opens = 1) {
     Job job = job_with(4, [=](i64, FileTotals& f) {
+      f.opens = f.closes = opens, f.open_ns = opens > 1 ? 3 * kSecond : 0;
       calls(f.of(Direction::kRead, false), passes * 64 * MiB / bytes, bytes, 4 * kSecond);
       f.of(Direction::kRead, false).begin_place = 1, f.of(Direction::kRead, false).end_place = 64 * MiB + 1;
     });
@@ -408,6 +409,7 @@ TEST(Findings, TheSameDataInAPageCacheIsKept) {
     for (const Remedy& remedy : one.remedies) EXPECT_EQ(remedy.text.find("MPI_Bcast"), std::string::npos) << remedy.text;
   }
   EXPECT_NEAR(seconds_of(reading(1, "nfs", MiB), "same_data_read"), 4 * 0.75, 0.1);
+  EXPECT_NEAR(seconds_of(reading(10, "tmpfs", MiB, 10), "same_data_read"), (4 + 3) * 0.9, 0.01) << "who keeps it opens it once";
 }
 
 // Files with the same fault are one finding, whatever their names.

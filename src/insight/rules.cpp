@@ -320,9 +320,14 @@ std::optional<Detection> many_syncs(const Job& job, const JobFile& file) {
 std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
   if (!worth_reading_once(file)) return {};
   const double times = times_read(file), passes = std::max(1.0, passes_of(file));
-  const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); });
+  const auto reads = [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); };
+  const auto [now, at_most] = seconds_held(job, file, reads);
   Detection detection{bytes_text(read_ranges(file)) + " read " + number_text(static_cast<i64>(times)) + " times altogether", {}};
-  if (passes >= 2) detection.options.push_back({"read it once, and keep it in memory", now * (1 - 1 / passes), at_most});
+  if (passes >= 2) {   // if it is opened each time, most of the opens go with the reads
+    const bool opened_for_each = worst(file, opens_of) >= passes;
+    const Held passed = opened_for_each ? seconds_held(job, file, [&](const FileTotals& one) { return reads(one) + opening_seconds(one); }) : Held{now, at_most};
+    detection.options.push_back({"read it once, and keep it in memory", passed.seconds * (1 - 1 / passes), passed.at_most});
+  }
   const Advice once = opened_alone(job, file) ? Advice::kReadOnceAlone : Advice::kReadOnce;
   if (!is_local(file))
     detection.options.push_back({advice(once, Direction::kRead, file.library), now * (1 - 1 / times) - seconds_collected(job, read_ranges(file)), at_most});

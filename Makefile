@@ -53,7 +53,7 @@ unit:
 	@$(MAKE) --no-print-directory build TARGETS=core_tests
 	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) -L '^(unit|model|plan|contract)$$' -E '^place$$' $(CTEST_ARGS)
 
-# Set-up, build, and every test, on Debian's MPICH and Open MPI. About an hour on two cores.
+# Set-up, build, and every test, on Debian's MPICH and Open MPI. About forty minutes on two cores.
 check: setup-check
 	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(NEW) $(CMAKE_ARGS)"
 
@@ -268,7 +268,7 @@ bench-site: build
 
 install:
 	@$(MAKE) --no-print-directory build CMAKE_ARGS="$(UNTESTED) $(CMAKE_ARGS)"
-	@cmake --install $(BUILD) --prefix $(PREFIX)
+	@umask 022 && cmake --install $(BUILD) --prefix $(PREFIX)
 
 # The release tarball of the last commit: the same commit gives the same file.
 dist:

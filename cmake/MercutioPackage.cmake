@@ -20,6 +20,7 @@ set(mercutio_late_components dev dev modulefile modulefile)   # a wheel and a di
 foreach(file folder name component IN ZIP_LISTS mercutio_late_files mercutio_late_folders mercutio_late_names mercutio_late_components)
   install(CODE "
     set(PROJECT_VERSION ${PROJECT_VERSION})
+    get_filename_component(CMAKE_INSTALL_PREFIX \"\${CMAKE_INSTALL_PREFIX}\" ABSOLUTE)
     set(CMAKE_INSTALL_BINDIR ${CMAKE_INSTALL_BINDIR})
     set(CMAKE_INSTALL_LIBDIR ${CMAKE_INSTALL_LIBDIR})
     set(CMAKE_INSTALL_MANDIR ${CMAKE_INSTALL_MANDIR})

@@ -1,6 +1,6 @@
 # What a build may have or lack. mercutio_part(NAME title found needs without): a cache variable MERCUTIO_<NAME> of AUTO, ON and OFF decides with
-# `found` (a list of variables that must be true); MERCUTIO_HAS_<NAME> says what became of it. Asked for by ON and not to be had, it is
-# an error. mercutio_print_parts() prints the table of all parts.
+# `found`, a list of variables: each is true, or a path that is there. `needs` says for each what it stands for. MERCUTIO_HAS_<NAME> says what became of
+# it. Asked for by ON and not to be had, it is an error. mercutio_print_parts() prints the table of all parts.
 function(mercutio_part name title found needs without)
   get_property(kind CACHE MERCUTIO_${name} PROPERTY TYPE)
   if(kind STREQUAL "BOOL" AND MERCUTIO_${name})   # an option of an older build tree, where ON was the default
@@ -10,18 +10,22 @@ function(mercutio_part name title found needs without)
   set_property(CACHE MERCUTIO_${name} PROPERTY STRINGS AUTO ON OFF)
   string(TOUPPER "${MERCUTIO_${name}}" wanted)
   set(has ON)
-  foreach(variable IN LISTS found)
-    if(NOT ${variable})
+  set(missing)
+  foreach(variable need IN ZIP_LISTS found needs)
+    if(NOT ${variable} OR (IS_ABSOLUTE "${${variable}}" AND NOT EXISTS "${${variable}}"))
       set(has OFF)
+      list(APPEND missing "${need}")
     endif()
   endforeach()
+  list(REMOVE_DUPLICATES missing)
+  list(JOIN missing ", " missing)
   if(NOT wanted MATCHES "^(AUTO|ON|OFF|YES|NO|TRUE|FALSE|1|0)$")
-    message(FATAL_ERROR "MERCUTIO_${name}=${wanted}: AUTO, ON and OFF are possible")
+    message(FATAL_ERROR "MERCUTIO_${name}=${MERCUTIO_${name}}: AUTO, ON and OFF are possible")
   elseif(wanted STREQUAL "AUTO")
-    set(note "${needs} not found: ${without}")
+    set(note "${missing} not found: ${without}")
   elseif(wanted)
     if(NOT has)
-      message(FATAL_ERROR "MERCUTIO_${name}=${wanted}, but ${needs} was not found")
+      message(FATAL_ERROR "MERCUTIO_${name}=${wanted}, but not found: ${missing}")
     endif()
   else()
     set(has OFF)
@@ -32,6 +36,14 @@ function(mercutio_part name title found needs without)
     mercutio_row("${title}" yes "")
   else()
     mercutio_row("${title}" no "${note}")
+  endif()
+endfunction()
+
+# Fails where an option is no boolean, which CMake takes for one.
+function(mercutio_check_boolean option)
+  string(TOUPPER "${${option}}" value)
+  if(NOT value MATCHES "^(ON|OFF|YES|NO|TRUE|FALSE|1|0)$")
+    message(FATAL_ERROR "${option}=${${option}}: ON and OFF are possible")
   endif()
 endfunction()
 

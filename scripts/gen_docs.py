@@ -122,11 +122,14 @@ def page_seven():
             facts.append(f"Also: {', '.join(hint.aliases.split())}.")
         facts.append({"open": "Set at open.", "any time": "Set at any time.", "reported": "Only reported."}[hint.when])
         out.append(roff(" ".join(facts)))
-    out += [".SH FILES", roff("Hints are also read from files, the weakest first: /etc/romio-hints, the site's mercutio/hints.toml in the "
-            "installation's etc directory or /etc/mercutio/hints.toml, the user's $XDG_CONFIG_HOME/mercutio/hints.toml or "
-            "~/.config/mercutio/hints.toml, and the one named by MERCUTIO_HINTS_FILE; what mercutio tune found, or the profile that "
-            "MERCUTIO_PROFILE names, comes before the user's. These are TOML: lines of "
-            "hints for every file, then sections with a pattern of file names each, as in"), ".nf", roff('["*.nc"]'), "cb_nodes = 8", ".fi",
+    out += [".SH FILES", "Hints are also read from files, the weakest first:",
+            ".IP 1. 4", roff("/etc/romio-hints, unless ROMIO_HINTS is set."),
+            ".IP 2. 4", roff("The site's file: etc/mercutio/hints.toml below the installation's prefix if it exists, else mercutio/hints.toml in the configured "
+                             "sysconfdir, else /etc/mercutio/hints.toml. MERCUTIO_SITE_HINTS names another one."),
+            ".IP 3. 4", roff("What mercutio tune found, or the profile that MERCUTIO_PROFILE names."),
+            ".IP 4. 4", roff("The user's file: $XDG_CONFIG_HOME/mercutio/hints.toml, else ~/.config/mercutio/hints.toml."),
+            ".IP 5. 4", roff("The job's file, which MERCUTIO_HINTS_FILE names."),
+            ".PP", roff("All but the first are TOML: lines of hints for every file, then sections with a pattern of file names each, as in"), ".nf", roff('["*.nc"]'), "cb_nodes = 8", ".fi",
             roff("Variables win over the files, and the program's Info over all, except over what the site's file forces with a line such as "
             'force = ["cb_nodes"]. mercutio hints --check finds mistakes in them.')]
     out.append(".SH ENVIRONMENT")
@@ -148,8 +151,8 @@ COMMANDS = (
      "Prints the verdict on a traced job: how long the I/O held the ranks, what that time was spent on, and what costs most with the "
      "remedy. The trace may be one that was cut short by MPI_Abort, a signal or a time limit: its pieces are then in a directory beside "
      "it. It may also be a log of Darshan, if PyDarshan is there. -o makes a page of charts instead, one file that needs no network, with another run beside it if asked. --perfetto writes "
-     "single events for ui.perfetto.dev. --stats prints the counts of each file, as MPICH_MPIIO_STATS has them. --json prints everything (docs/reference/report.schema.json), --csv a line for each rank and file. At "
-     "most this number of single events (20000): of whole calls, the same on all ranks."),
+     "single events for ui.perfetto.dev. --stats prints the counts of each file, as MPICH_MPIIO_STATS has them. --json prints everything (docs/reference/report.schema.json), --csv a line for each rank and file. "
+     "--events is the largest number of single events (20000): of whole calls, the same on all ranks."),
     ("jobs [--since time] [--until time] [--user name] [--program name] [--finding id] [--file-system name] [--top n] [--json] [--html page.html] [folder|file]...",
      "Says which of a site's jobs lose most time in I/O, to what, on which file system, by program, user and day. It reads the records that jobs leave where "
      "MERCUTIO_SITE or the site's hint file has them (docs/centres/jobs.md), or those in the folders and files given. Times are a date as 2026-11-25, or 24h, 7d, 4w ago. --top is "
@@ -215,7 +218,7 @@ COMMANDS = (
      "storage that a preload limits to --rate bytes a second of each of --servers servers. Every byte is checked. Also prints how "
      "long posting takes, and which of Mercutio's bars are met; with --check-bars a missed one is exit code 1."),
     ("connect --root name=/directory[:rw]... [--name host] [--listen address[:port[-port]]] [--ssh command] [--daemon command] [--servers n --launcher command] [--via command] [--idle seconds] "
-     "[--expires seconds] [--grace seconds] [--connections n] [--audit file] [--streams n] [--compress lz4] [--write-behind bytes] [--read-ahead bytes] [--forward] [--forward-at address] "
+     "[--expires seconds] [--grace seconds] [--connections n] [--copy-to address|*]... [--audit file] [--streams n] [--compress lz4] [--write-behind bytes] [--read-ahead bytes] [--forward] [--forward-at address] "
      "[--router address:port=file]... user@host",
      "Starts mercutiod on another cluster through the user's own ssh, after which programs here open mercutio://host/name/file. A root is a "
      "directory there, read-only without :rw. The key of the connection is made for it and goes through ssh; it is kept in a file that "
@@ -265,7 +268,8 @@ def page_one():
             roff("mercutio tune --trials 24 -- mpirun -n 4 ./app"), roff("mercutio replay app.mtrace --hint cb_nodes=2 -- mpirun -n 4"),
             roff("mercutio bench --dir /scratch/me --ranks 4 --json table.json"),
             roff("mercutio connect --root data=/scratch/me:rw me@far.example"), ".fi",
-            ".SH EXIT STATUS", "The status of the command that was run; 127 if it was not found, 1 for a problem, 2 for wrong usage.",
+            ".SH EXIT STATUS", "The status of the command that was run, 126 if it can't be started, 127 if it was not found. Of the other commands 1 for a problem, 2 for wrong usage. "
+            "A command that a signal ended has 128 and its number. mercutio tune has 3 where nothing is better than the default, and 130 if it was stopped.",
             ".SH SEE ALSO", ".BR mercutio (7)"]
     return "\n".join(out) + "\n"
 

@@ -18,6 +18,7 @@ class Mercutio(CMakePackage):
     variant("remote", default=True, description="Files on other clusters")
     variant("uring", default=True, description="Nonblocking transfers by io_uring")
     variant("fortran", default=True, description="The Fortran module of the I/O for OpenMP teams")
+    variant("s3", default=True, description="Files in S3")
     variant("report", default=True, description="Pages of reports")
 
     depends_on("c", type="build")
@@ -30,6 +31,8 @@ class Mercutio(CMakePackage):
     depends_on("lz4", when="+remote")
     depends_on("openssl@3:", when="+remote")
     depends_on("xxhash", type="build", when="+remote")
+    depends_on("curl@7.85:", when="+s3")
+    depends_on("openssl@3:", when="+s3")
     depends_on("python@3.9:", type="run")
     depends_on("py-jinja2", type="run", when="+report")
     depends_on("py-matplotlib", type="run", when="+report")
@@ -44,6 +47,8 @@ class Mercutio(CMakePackage):
             self.define("MERCUTIO_COMMAND", True),
             self.define_from_variant("MERCUTIO_FORTRAN", "fortran"),
             self.define_from_variant("MERCUTIO_REMOTE", "remote"),
+            self.define("MERCUTIO_MOUNT", False),
+            self.define_from_variant("MERCUTIO_S3", "s3"),
             self.define_from_variant("MERCUTIO_URING", "uring"),
         ]
 

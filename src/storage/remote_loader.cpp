@@ -4,8 +4,8 @@
 
 #include <mutex>
 
+#include "base/installation.h"
 #include "storage/drivers.h"
-#include "storage/library_folder.h"
 
 namespace mercutio {
 namespace {
@@ -20,7 +20,7 @@ struct Loaded {
 
 Loaded load_library() {
   Loaded loaded;
-  for (const std::string& directory : {library_folder(), library_folder() + "/../lib"}) {
+  for (const std::string& directory : library_folders()) {
     void* const library = ::dlopen((directory + "/" + kLibrary).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char* const why = ::dlerror();

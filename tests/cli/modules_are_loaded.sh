@@ -33,11 +33,12 @@ load() {   # load COMMAND... : the shell's environment as the module system chan
 check() {   # check WORD...: how a module is loaded
   rm -f app
   (
-    unset LD_LIBRARY_PATH LD_RUN_PATH LIBRARY_PATH MERCUTIO_ROOT LOADEDMODULES _LMFILES_ MODULEPATH
+    unset MANPATH LD_LIBRARY_PATH LD_RUN_PATH LIBRARY_PATH MERCUTIO_ROOT LOADEDMODULES _LMFILES_ MODULEPATH
     export MODULEPATH="$prefix/share/modulefiles"
     load "$@" load "mercutio/$version" 2>err
     equals "${MERCUTIO_ROOT:-none: $(cat err)}" "$prefix"
     contains "$(command -v mercutio)" "$prefix/bin/mercutio"
+    [[ "$MANPATH" == "$prefix"*: ]] || fail "MANPATH=$MANPATH hides the manual pages of the system"
     "$compiler" app.c -o app -lmercutio
     timeout 60 ./app
     lacks "$(MERCUTIO_PRINT_HINTS=1 MERCUTIO_DISABLE=1 timeout 60 ./app 2>&1)" "hints of"

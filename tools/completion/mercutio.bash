@@ -6,7 +6,7 @@ _mercutio() {
     return
   fi
   case "$command" in
-    run) mapfile -t COMPREPLY < <(compgen -W "--print --hint --report --trace -- mpirun mpiexec srun flux jsrun aprun" -- "$current"; compgen -c -- "$current") ;;
+    run) mapfile -t COMPREPLY < <(compgen -W "--print --hint --report --trace -- mpirun mpiexec srun flux jsrun aprun mpirun_rsh prterun" -- "$current"; compgen -c -- "$current") ;;
     doctor)
       if [ "${COMP_WORDS[COMP_CWORD - 1]}" = "--dir" ]; then
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
@@ -34,7 +34,7 @@ _mercutio() {
     connect)
       case "${COMP_WORDS[COMP_CWORD - 1]}" in
         --audit) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --ssh --daemon --servers --launcher --via --idle --expires --grace --audit --streams --write-behind" -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --ssh --daemon --servers --launcher --via --forward --forward-at --router --copy-to --idle --expires --grace --connections --audit --streams --compress --write-behind --read-ahead" -- "$current") ;;
       esac
       ;;
     place)
@@ -60,10 +60,9 @@ _mercutio() {
         --pattern | --output | --profile | --verify | --to | --json) mapfile -t COMPREPLY < <(compgen -f -- "$current") ;;
         --objective) mapfile -t COMPREPLY < <(compgen -W "io time" -- "$current") ;;
         --search) mapfile -t COMPREPLY < <(compgen -S = -W "$(mercutio hints 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
-        *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun flux jsrun aprun" -- "$current"; compgen -c -- "$current") ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "--pattern --trials --pairs --time-limit --search --output --fresh --anew --file --objective --factor --profile --verify --to --force --seed --json --quiet --verbose -- mpirun mpiexec srun flux jsrun aprun mpirun_rsh prterun" -- "$current"; compgen -c -- "$current") ;;
       esac
       ;;
-    connect) mapfile -t COMPREPLY < <(compgen -W "--root --name --listen --daemon --servers --launcher --via --forward --forward-at --router --idle --expires --grace --connections --audit --streams --compress --write-behind --read-ahead --help" -- "$current") ;;
     connections) mapfile -t COMPREPLY < <(compgen -W "--quick --help" -- "$current") ;;
     disconnect) mapfile -t COMPREPLY < <(compgen -W "--force --keep --help" -- "$current") ;;
     mount) mapfile -t COMPREPLY < <(compgen -W "--foreground --keep --help" -- "$current"; compgen -d -- "$current") ;;
@@ -101,6 +100,7 @@ _mercutio() {
       esac
       ;;
   esac
+  [[ "$current" != --h* || "${COMPREPLY[*]}" == *--help* ]] || COMPREPLY+=(--help)
 }
 complete -o default -F _mercutio mercutio
 

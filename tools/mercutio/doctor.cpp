@@ -47,16 +47,16 @@ class Report {
 
 void check_installation(Report& report) {
   std::puts("Mercutio " MERCUTIO_REVISION);
-  const std::string library = find_library(kTrampoline);
-  if (library.empty())
-    report.problem("library", "libmercutio.so was not found in " + library_directories().front());
+  const Preload library = library_to_preload();
+  if (library.path.empty())
+    report.problem("library", library.why_not);
   else
-    report.ok("library", library);
+    report.ok("library", library.path);
   int backends = 0;
   for (const char* flavour : kFlavours) {
     const std::string path = find_library(backend_file(flavour));
     if (path.empty())
-      report.note(std::string("for ") + flavour, "not installed: its headers were missing at build time");
+      report.note(std::string("for ") + flavour, "libmercutio-" + std::string(flavour) + ".so is not in " + library_directories().front() + ": programs of such an MPI use its own I/O");
     else
       report.ok(std::string("for ") + flavour, path);
     backends += !path.empty();

@@ -67,7 +67,7 @@ void print_sources(const std::string& name) {
     const bool there = std::ifstream(place.path).good();
     std::printf("    %s %s%s\n", hint_source_name(place.source), place.path.c_str(), there ? "" : " (not there)");
   }
-  std::printf("    environment MPICH_MPIIO_HINTS='*:%s=...', the file named by ROMIO_HINTS, MERCUTIO_HINTS='%s=...'\n", name.c_str(), name.c_str());
+  std::printf("    environment MPICH_MPIIO_HINTS='*:%s=...', the files named by ROMIO_HINTS and MERCUTIO_HINTS_FILE, MERCUTIO_HINTS='%s=...'\n", name.c_str(), name.c_str());
   std::printf("    the program's MPI_Info\n");
 }
 

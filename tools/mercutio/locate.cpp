@@ -22,6 +22,14 @@ std::string find_library(const std::string& file_name) {
   return "";
 }
 
+Preload library_to_preload() {
+  const std::string path = find_library(kTrampoline);
+  if (path.empty()) return {"", "libmercutio.so was not found in " + library_directories().front()};
+  if (path.find_first_of(" :") != std::string::npos)
+    return {"", "'" + path + "' can't be preloaded: LD_PRELOAD takes a space or a colon for the end of a name. Install Mercutio in a folder without them"};
+  return {path, ""};
+}
+
 std::string backend_file(const std::string& flavour) {
   return "libmercutio-" + flavour + ".so";
 }

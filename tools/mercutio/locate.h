@@ -12,6 +12,12 @@ std::vector<std::string> library_directories();
 // Full path of libmercutio.so (or another file of ours); empty when it is in none of them.
 std::string find_library(const std::string& file_name);
 
+// What programs preload: the path of libmercutio.so, or why none can be.
+struct Preload {
+  std::string path, why_not;
+};
+Preload library_to_preload();
+
 inline constexpr const char* kTrampoline = "libmercutio.so";
 inline constexpr const char* kFlavours[] = {"mpich", "openmpi", "abi"};
 std::string backend_file(const std::string& flavour);  // libmercutio-<flavour>.so

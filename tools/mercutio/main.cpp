@@ -31,12 +31,12 @@ namespace mercutio::tool {
 namespace {
 
 int preload() {
-  const std::string library = find_library(kTrampoline);
-  if (library.empty()) {
-    std::fprintf(stderr, "mercutio: libmercutio.so was not found in %s\n", library_directories().front().c_str());
+  const Preload library = library_to_preload();
+  if (library.path.empty()) {
+    std::fprintf(stderr, "mercutio: %s\n", library.why_not.c_str());
     return 1;
   }
-  std::printf("%s\n", library.c_str());
+  std::printf("%s\n", library.path.c_str());
   return 0;
 }
 
@@ -59,8 +59,8 @@ constexpr i64 kMostRanks = 1'000'000, kMostRepetitions = 1'000'000, kMostBytes =
 const CLI::Validator kKeyValue([](const std::string& text) { return text.find('=', 1) != std::string::npos ? "" : text + " must be key=value"; }, "");
 
 // What both kinds of bench have.
-void add_common_bench(CLI::App& command, BenchOptions& options) {
-  const auto several = [&](const char* name, Words& words, const char* text) {
+void add_common_bench(CLI::App& command, BenchOptions& options, const char* ios) {
+  const auto several = [&](const char* name, Words& words, const std::string& text) {
     return command.add_option(name, words, text)->expected(1)->take_all();
   };
   command.add_option("--dir", options.directory, "Directory for the data (default: the current one)")->check(CLI::ExistingDirectory);
@@ -72,7 +72,8 @@ void add_common_bench(CLI::App& command, BenchOptions& options) {
       ->transform(seconds_number());
   command.add_option("--seed", options.seed, "Random seed (default 1)")->transform(whole_number(0, INT32_MAX));
   several("--mpi", options.launchers, "Launcher of an MPI to measure; may be repeated (default: those on PATH)");
-  several("--io", options.io, "MPI-IO to measure: host, romio, mercutio, traced (Mercutio with a trace), or recorded (with MERCUTIO_SITE); may be repeated (default: the first three)");
+  several("--io", options.io, std::string("MPI-IO to measure: host, romio, mercutio, traced (Mercutio with a trace), or recorded (with MERCUTIO_SITE); may be repeated (default: ") + ios + ")")
+      ->check(CLI::IsMember({"host", "romio", "mercutio", "traced", "recorded"}));
   several("--hint", options.hints, "Hint for Mercutio, key=value; may be repeated (default: none)")->check(kKeyValue);
   several("--host-hint", options.host_hints, "Hint for the other MPI-IOs, key=value; may be repeated (default: none)")->check(kKeyValue);
   command.add_option("--shim", options.shim, "Library to preload against busy polling: auto, none or a path (default auto)");
@@ -93,7 +94,7 @@ CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
   command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names, such as vector,tile-64 (default: all)");
   command->add_option("--against", options.against, "Another libmercutio.so to compare this one with (default: none)")
       ->check(CLI::ExistingFile);
-  add_common_bench(*command, options);
+  add_common_bench(*command, options, "host, romio, mercutio");
   return command;
 }
 
@@ -114,7 +115,7 @@ CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
   command->add_option("--posting-ranks", options.posting_ranks, "Ranks that measure the time of posting; 0: none (default 4)")
       ->transform(whole_number(0, kMostRanks));
   command->add_flag("--check-bars", options.check_bars, "Exit with code 1 if Mercutio misses one of its bars (default: off)");
-  add_common_bench(*command, options.common);
+  add_common_bench(*command, options.common, "host, mercutio");
   return command;
 }
 
@@ -334,6 +335,14 @@ int unknown_command(const CLI::App& app, const std::string& word) {
   return 2;
 }
 
+// 2, and says so, if the first word is no command and no option.
+int check_first(const CLI::App& app, const std::string& word) {
+  if (!word.starts_with("-")) return has_command(app, word) ? 0 : unknown_command(app, word);
+  if (app.get_option_no_throw(word)) return 0;
+  std::fprintf(stderr, "mercutio: there is no option '%s'; `mercutio --help` lists what there is\n", word.c_str());
+  return 2;
+}
+
 int command_line(int argc, char** argv) {
   if (const char* const program = argc > 1 ? remote_program(argv[1]) : nullptr) return remote_command(program, argc, argv);
   if (argc > 1 && std::strcmp(argv[1], "tune") == 0) return tune(argc, argv);
@@ -368,7 +377,7 @@ int command_line(int argc, char** argv) {
   CLI::App* place_command = add_place(app, place_options);
   CLI::App* replay_command = add_replay(app, replay_options);
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
-  if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) return unknown_command(app, argv[1]);
+  if (argc > 1 && check_first(app, argv[1]) != 0) return 2;
   const int start = command_start(argc, argv);
   try {
     app.parse(start, argv);
@@ -395,13 +404,20 @@ int command_line(int argc, char** argv) {
   return 0;
 }
 
+// `mercutio help` and `mercutio help COMMAND`, as `mercutio COMMAND --help`.
+int help(int argc, char** argv) {
+  char option[] = "--help";
+  char* words[] = {argv[0], argc > 2 ? argv[2] : option, option, nullptr};
+  return command_line(argc > 2 ? 3 : 2, words);
+}
+
 }  // namespace
 }  // namespace mercutio::tool
 
 int main(int argc, char** argv) {
   int code = 1;
   try {
-    code = mercutio::tool::command_line(argc, argv);
+    code = argc > 1 && std::strcmp(argv[1], "help") == 0 ? mercutio::tool::help(argc, argv) : mercutio::tool::command_line(argc, argv);
   } catch (const std::exception& error) {
     const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
     std::fprintf(stderr, "mercutio: %s\n", memory ? "there is not enough memory" : error.what());

@@ -169,7 +169,9 @@ int replay(const ReplayOptions& options) {
   const Job job = job_of(std::move(*traces));
   const auto made = make_replay(job);
   if (!made) return complain("replay", options.trace, "it can't be repeated: " + made.error().what);
-  if (!options.host && find_library(kTrampoline).empty()) return complain("replay", "libmercutio.so", "was not found in " + library_directories().front());
+  if (!options.host) {
+    if (const Preload library = library_to_preload(); library.path.empty()) return complain("replay", "libmercutio.so", library.why_not);
+  }
   const Targets targets = targets_of(options, *made);
   if (!targets.why_not.empty()) return complain("replay", "--to", targets.why_not);
   if (!made->missing.empty()) std::fprintf(stderr, "mercutio replay: note: %s\n", made->missing.c_str());

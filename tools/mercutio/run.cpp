@@ -13,6 +13,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/shell_word.h"
 #include "bench/common.h"
 #include "locate.h"
 #include "mpi_library.h"
@@ -101,6 +102,10 @@ class Marks {
 std::string why_nothing(const RunOptions& options, int launcher_at, const Marks& marks) {
   const std::string disabled = environment("MERCUTIO_DISABLE");
   if (!disabled.empty() && disabled != "0") return "MERCUTIO_DISABLE=" + disabled + " is set, so the program used the I/O of its own MPI";
+  for (const std::string& word : options.command) {   // of env, or behind -x
+    if (word.starts_with("MERCUTIO_DISABLE=") && word != "MERCUTIO_DISABLE=0" && word != "MERCUTIO_DISABLE=")
+      return word + " is in the command, so the program used the I/O of its own MPI";
+  }
   const std::string left = environment("MERCUTIO_TRACE");
   if (marks.has('s'))
     return "MPI_Init was not seen, as in a program that uses sessions only, and so no MPI_Finalize; " +
@@ -165,9 +170,9 @@ int run(const RunOptions& options) {
     std::fprintf(stderr, "mercutio run: %s\n", mistake.c_str());
     return 2;
   }
-  const std::string library = find_library(kTrampoline);
+  const auto& [library, why_not] = library_to_preload();
   if (library.empty()) {
-    std::fprintf(stderr, "mercutio: libmercutio.so was not found in %s\n", library_directories().front().c_str());
+    std::fprintf(stderr, "mercutio: %s\n", why_not.c_str());
     return 1;
   }
   ask_for_trace(options);
@@ -181,9 +186,10 @@ int run(const RunOptions& options) {
   const Words line = add_variables(kind, command, at, variables);
   if (options.print) {
     if (kind == LauncherKind::kNone) {
-      for (const auto& [name, value] : variables) std::printf("%s=%s ", name.c_str(), value.c_str());
+      for (const auto& [name, value] : variables) std::printf("%s=%s ", name.c_str(), shell_word(value).c_str());
     }
-    std::printf("%s\n", joined(line, " ").c_str());
+    for (const std::string& word : line) std::printf("%s%s", &word == &line.front() ? "" : " ", shell_word(word).c_str());
+    std::puts("");
     return 0;
   }
   if (kind == LauncherKind::kNone) {

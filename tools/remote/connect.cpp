@@ -14,6 +14,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/shell_word.h"
 #include "common.h"
 #include "remote/announcement.h"
 #include "remote/connection_file.h"
@@ -59,13 +60,6 @@ std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> words;
   for (std::string word; input >> word;) words.push_back(word);
   return words;
-}
-
-// For the shell at the far end of ssh.
-std::string quoted(const std::string& word) {
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 // The shells that take the words of --via apart: each ssh hands them to one as a line.
@@ -121,14 +115,14 @@ std::vector<std::string> daemon_words(const Arguments& arguments) {
 // What runs a command there.
 std::vector<std::string> words_there(const Arguments& arguments, const std::vector<std::string>& command) {
   std::string line;   // for the shell that ssh hands it to
-  for (const std::string& word : command) line += (line.empty() ? "" : " ") + quoted(word);
+  for (const std::string& word : command) line += (line.empty() ? "" : " ") + shell_word(word);
   std::vector<std::string> words = split(arguments.has("via") ? arguments.text("via") : arguments.text("ssh", "ssh"));
   if (!arguments.has("via")) {
     words.insert(words.end(), {"--", arguments.words()[0], line});
     return words;
   }
   const i64 shells = shells_of(words);
-  for (i64 i = 1; i < shells; ++i) line = quoted(line);
+  for (i64 i = 1; i < shells; ++i) line = shell_word(line);
   if (shells == 0)
     words.insert(words.end(), command.begin(), command.end());
   else
@@ -264,7 +258,7 @@ Result<Endpoint> forward(const Arguments& arguments, const Announced& announced)
   const Endpoint& there = announced.servers[0];
   if (announced.processes.empty()) return Error{ErrorClass::kOther, "mercutiod there doesn't say its process number: install the same Mercutio on both sides"};
   // Until it ends: a process that gets its number later began at another time.
-  const std::string wait = "sh -c " + quoted("b() { sed 's/.*) //' /proc/" + std::to_string(announced.processes[0]) +
+  const std::string wait = "sh -c " + shell_word("b() { sed 's/.*) //' /proc/" + std::to_string(announced.processes[0]) +
                                              "/stat 2>/dev/null | cut -d' ' -f20; }; t=$(b); while [ \"$(b)\" = \"${t:-none}\" ]; do sleep 5; done");
   const auto bracketed = [](const std::string& address) { return address.find(':') == std::string::npos ? address : "[" + address + "]"; };
   for (int tries = 0;; ++tries) {   // somebody else may take the port

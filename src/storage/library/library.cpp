@@ -11,7 +11,7 @@
 #include <set>
 
 #include "base/attempt.h"
-#include "storage/library_folder.h"
+#include "base/installation.h"
 
 namespace mercutio {
 
@@ -38,9 +38,7 @@ std::vector<std::string> driver_folders() {
     if (wanted[begin] == '/') folders.push_back(wanted.substr(begin, end - begin));
     begin = end + 1;
   }
-  const std::string here = library_folder();
-  folders.push_back(here + "/mercutio/drivers");                                 // beside the library
-  folders.push_back(here + "/../" MERCUTIO_LIBDIR_TEXT "/mercutio/drivers");     // this is the command
+  for (const std::string& folder : library_folders()) folders.push_back(folder + "/mercutio/drivers");
   return folders;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/absolute_path.h"
 #include "base/errno_text.h"
+#include "base/installation.h"
 #include "base/program.h"
 #include "model/hints_environment.h"
 
@@ -32,8 +33,8 @@ bool is_there(const std::string& path) {
 }
 
 std::string site_file() {
-  const std::string installed = MERCUTIO_SYSCONFDIR "/mercutio/hints.toml";
-  return is_there(installed) ? installed : "/etc/mercutio/hints.toml";
+  const std::string beside = installed_file("etc/mercutio/hints.toml"), configured = MERCUTIO_SYSCONFDIR "/mercutio/hints.toml";
+  return !beside.empty() && is_there(beside) ? beside : is_there(configured) ? configured : "/etc/mercutio/hints.toml";
 }
 
 // What a file says, as of `status`; why it can't be read.

@@ -19,7 +19,6 @@ for command in $commands "bench overlap" "driver check"; do
   [ "$command" = "$last" ] && contains " $(complete_line | tr '\n' ' ')" " $command "
   contains "$page" "mercutio $command"
   printf '%s\n' "$table" | grep -qE "\`(mercutio )?$command( [a-z]+)?\`" || fail "README's table lacks: $command"
-  [ "$first" != connect ] || continue
   section="$(printf '%s\n' "$page" | grep -A1 "^\.B $command" || true)"
   # shellcheck disable=SC2086
   for option in $("$MERCUTIO" $command --help | sed -n 's/^  \(-[a-zA-Z],\)\{0,1\}\(--[a-z-]*\).*/\2/p'); do

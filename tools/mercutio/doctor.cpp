@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 
+#include "hint_table.h"
 #include "locate.h"
 #include "machine.h"
 #include "mercutio_revision.h"
@@ -64,6 +65,15 @@ void check_installation(Report& report) {
   if (backends == 0) report.problem("backends", "none of the three is installed");
 }
 
+// Why nothing would be written to the place that a variable names; empty: as far as can be told, it will.
+std::string why_lost(const std::string& name, const std::string& value) {
+  if (value.empty() || value == "0" || value == "1" || value == "off") return "";
+  if (name == "MERCUTIO_TRACE") return why_not_writable(value);
+  if (name != "MERCUTIO_SITE") return "";
+  const Result<std::string> record = record_of_a_job(value);
+  return record ? "" : record.error().what;
+}
+
 void check_environment(Report& report) {
   std::printf("Environment\n");
   bool any = false;
@@ -78,6 +88,8 @@ void check_environment(Report& report) {
       report.note("environment", text + ": Mercutio stands aside, the MPI's own I/O is used");
     } else if (name == "ROMIO_HINTS" && resolved(value).empty()) {
       report.problem("environment", text + ": no such file");
+    } else if (const std::string why = why_lost(name, value); !why.empty()) {
+      report.problem("environment", text + ": " + why);
     } else if (const char* one[] = {*entry, nullptr}; unknown_variables(one).empty()) {
       report.ok("environment", text);
     }

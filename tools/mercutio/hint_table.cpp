@@ -143,13 +143,9 @@ int show_file(const HintsOptions& options) {
   return 0;
 }
 
-// Where a job of who asks would leave its record.
 void check_jobs(const HintLine& jobs, std::vector<HintProblem>& problems, std::string& note) {
   if (jobs.value.empty()) return;
-  const std::string user = environment("USER");
-  SiteFacts facts{user.empty() ? "user" : user, "1", "node", "program", 0, 0};
-  facts.uid = static_cast<i64>(::getuid()), facts.start = static_cast<i64>(::time(nullptr));
-  const Result<std::string> path = site_path(jobs.value, facts);
+  const Result<std::string> path = record_of_a_job(jobs.value);
   if (!path) return problems.push_back({jobs.line, "jobs: " + path.error().what});
   const std::string fixed = jobs.value.substr(0, jobs.value.find('%')), folder = fixed.substr(0, std::max<size_t>(1, fixed.rfind('/')));
   struct stat state {};
@@ -196,6 +192,13 @@ int check_path(const std::string& path) {
 }
 
 }  // namespace
+
+Result<std::string> record_of_a_job(const std::string& pattern) {
+  const std::string user = environment("USER");
+  SiteFacts facts{user.empty() ? "user" : user, "1", "node", "program", 0, 0};
+  facts.uid = static_cast<i64>(::getuid()), facts.start = static_cast<i64>(::time(nullptr));
+  return site_path(pattern, facts);
+}
 
 int hints(const HintsOptions& options) {
   if (int{!options.name.empty()} + int{!options.file.empty()} + int{!options.check.empty()} > 1) {

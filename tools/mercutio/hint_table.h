@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
+
 namespace mercutio::tool {
 
 struct HintsOptions {
@@ -17,5 +19,8 @@ struct HintsOptions {
 
 // 1: no such hint, a mistake in the checked file; 2: wrong usage.
 int hints(const HintsOptions& options);
+
+// Where a job of who asks would leave its record, with such a value of MERCUTIO_SITE.
+Result<std::string> record_of_a_job(const std::string& pattern);
 
 }  // namespace mercutio::tool

@@ -253,9 +253,9 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
 CLI::App* add_report(CLI::App& app, ReportOptions& options) {
   CLI::App* report_command = app.add_subcommand("report", "Say where the time of a traced job's I/O went, and what to do about it");
   report_command->add_option("trace", options.trace, "Trace that mercutio run --trace recorded")->required();
-  report_command->add_flag("--json", options.json, "Print everything as JSON, as docs/reference/report.schema.json describes it (default: off)");
-  report_command->add_flag("--stats", options.stats, "Print counts of each file, in the manner of MPICH_MPIIO_STATS (default: off)");
-  report_command->add_flag("--csv", options.csv, "Print a line of CSV for each rank and file (default: off)");
+  CLI::Option* json = report_command->add_flag("--json", options.json, "Print everything as JSON, as docs/reference/report.schema.json describes it (default: off)");
+  CLI::Option* stats = report_command->add_flag("--stats", options.stats, "Print counts of each file, in the manner of MPICH_MPIIO_STATS (default: off)")->excludes(json);
+  report_command->add_flag("--csv", options.csv, "Print a line of CSV for each rank and file (default: off)")->excludes(json)->excludes(stats);
   CLI::Option* page = report_command->add_option("-o,--output", options.page, "Write a page of charts to this HTML file; needs matplotlib and Jinja2 (default: none)");
   report_command->add_option("--compare", options.compare, "With -o: trace of another run to compare with (default: none)")->needs(page);
   report_command->add_option("--perfetto", options.perfetto, "Write single events for ui.perfetto.dev to this file (default: none)");

@@ -21,11 +21,11 @@ constexpr size_t kUnderWay = 512;            // small files
 constexpr i64 kMostUnderWay = 16 * MiB;      // bytes of them
 
 const std::vector<Option> kOptions = {
-    {"recursive", nullptr, "copy directories with what is in them", 'r'},
-    {"resume", nullptr, "go on with a copy that was interrupted: what is there already is not sent again"},
-    {"no-verify", nullptr, "don't compare checksums at the end"},
-    {"parallel", "N", "pieces of 8 MiB under way at once, 1 to 64 (4)"},
-    {"quiet", nullptr, "no progress bar (there is none where standard error is no terminal)"},
+    {"recursive", nullptr, "copy directories with what is in them (default: off)", 'r'},
+    {"resume", nullptr, "continue a copy that was interrupted: what is there already is not sent again (default: off)"},
+    {"no-verify", nullptr, "compare no checksums at the end (default: off)"},
+    {"parallel", "N", "number of pieces of 8 MiB under way at once, 1 to 64 (default: 4)"},
+    {"quiet", nullptr, "show no progress bar; there is none where standard error is no terminal (default: off)"},
     {"help", nullptr, "print this"},
 };
 

@@ -22,18 +22,18 @@ constexpr i64 kLastWordMs = 5'000;   // in which clients that come too late are 
 constexpr unsigned kLastSeconds = 2;   // for requests under way and closes, when it is told to end
 
 const std::vector<Option> kOptions = {
-    {"listen", "ADDRESS[:PORT[-PORT]]", "where to listen: a numeric address of this machine, or 'ssh' for that the ssh session uses; of several ports the first that is free"},
-    {"root", "NAME=/DIR[:rw]", "a directory to export as mercutio://host/NAME (or ~/DIR, or DRIVER://path of a storage driver); read-only without :rw; may be repeated"},
-    {"key-fd", "N", "the descriptor to read the connection's key from, 64 hexadecimal digits"},
-    {"key-file", "FILE", "or the file that holds it, readable by its owner only"},
-    {"await-keep", nullptr, "after the key, wait for the line 'keep' at --key-fd, and end where its input ends without it"},
-    {"idle", "SECONDS", "without a client for so long, it ends (3600; 0: never)"},
-    {"expires", "SECONDS", "the key is good for so long: then no further client is let in, and mercutiod ends after the last one (0: for ever)"},
-    {"grace", "SECONDS", "a client whose connection broke is waited for so long (120)"},
-    {"connections", "N", "the most connections at once (4096)"},
-    {"copy-to", "ADDRESS:PORT", "another mercutiod that files may be copied to at a client's wish; * as the port, or as all of it: any; may be repeated (none)"},
-    {"audit", "FILE", "append to this file who opened and deleted what, and what was refused (stderr)"},
-    {"detach", nullptr, "go to the background when listening"},
+    {"listen", "ADDRESS[:PORT[-PORT]]", "numeric address of this machine to listen on, or 'ssh' for that of the ssh session; of several ports the first that is free (required)"},
+    {"root", "NAME=/DIR[:rw]", "directory (or ~/DIR, or DRIVER://path of a storage driver) to export as mercutio://host/NAME; read-only without :rw; may be repeated (required)"},
+    {"key-fd", "N", "descriptor from which to read the connection's key, 64 hexadecimal digits (this or --key-file is required)"},
+    {"key-file", "FILE", "file that holds the key, readable by its owner only"},
+    {"await-keep", nullptr, "after the key, wait for the line 'keep' at --key-fd, and end where its input ends without it (default: off)"},
+    {"idle", "SECONDS", "time without a client after which it ends; 0: never (default: 3600)"},
+    {"expires", "SECONDS", "time for which the key is valid; then no further client is let in, and mercutiod ends after the last one (default: 0, for ever)"},
+    {"grace", "SECONDS", "time for which it waits for a client whose connection broke (default: 120)"},
+    {"connections", "N", "maximum number of connections (default: 4096)"},
+    {"copy-to", "ADDRESS:PORT", "other mercutiod to which it may copy files if a client asks; * as the port, or as all of it: any; may be repeated (default: none)"},
+    {"audit", "FILE", "file to append opens, deletions and refusals to (default: stderr)"},
+    {"detach", nullptr, "go to the background when listening (default: off)"},
     {"help", nullptr, "print this"},
 };
 

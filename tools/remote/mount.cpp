@@ -393,10 +393,10 @@ Status unmount_folder(const Arguments& arguments) {
   return Error{ErrorClass::kOther, folder + ": " + errno_text(errno) + "; fusermount3 (package fuse3): " + errno_text(missing), errno};
 }
 
-const std::vector<Option> kMountOptions = {{"foreground", nullptr, "stay in the terminal; the end of the program unmounts", 'f'},
-                                           {"keep", "SECONDS", "for how long what other machines change in attributes and names may stay unseen (1)"},
+const std::vector<Option> kMountOptions = {{"foreground", nullptr, "stay in the terminal; the end of the program unmounts (default: off)", 'f'},
+                                           {"keep", "SECONDS", "time for which changes of names and attributes by other machines may stay unseen (default: 1)"},
                                            {"help", nullptr, "print this"}};
-const std::vector<Option> kUnmountOptions = {{"lazy", nullptr, "also while programs use it: it ends after the last of them", 'z'}, {"help", nullptr, "print this"}};
+const std::vector<Option> kUnmountOptions = {{"lazy", nullptr, "also while programs use it: it ends after the last of them (default: off)", 'z'}, {"help", nullptr, "print this"}};
 const Command kMount{"mercutio mount", "mercutio mount [-f] HOST[:ROOT/PATH] FOLDER\nMakes the files of another cluster a directory of this machine.", kMountOptions};
 const Command kUnmount{"mercutio umount", "mercutio umount [-z] FOLDER\nEnds what 'mercutio mount' has begun.", kUnmountOptions};
 

@@ -1,6 +1,7 @@
 // What is read of traces and pieces in one place: those of the job that is meant, and all that can be read of it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <filesystem>
@@ -35,7 +36,7 @@ TEST(ReadTrace, OfPiecesThatAreDamagedTheOthersAreRead) {
   write_to(folder + "/b.piece", ConstBytes(pieces[1]).first(pieces[1].size() / 2));
   std::vector<std::byte> node = pieces[2];   // two ranks, the second one is damaged
   node.insert(node.end(), pieces[3].begin(), pieces[3].end());
-  node[pieces[2].size() + offsetof(PieceHeader, bin_ns) + 7] = std::byte{0xff};
+  std::fill_n(node.begin() + static_cast<std::ptrdiff_t>(pieces[2].size() + offsetof(PieceHeader, bin_ns)), sizeof(PieceHeader::bin_ns), std::byte{0xff});
   write_to(folder + "/c.piece", node);
   std::vector<std::string> notes;
   auto traces = read_trace(folder, &notes);

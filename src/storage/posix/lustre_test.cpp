@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <iterator>
 
 namespace mercutio::posix {
@@ -18,7 +17,11 @@ using Bytes = std::vector<std::byte>;
 template <class T>
 void put(Bytes& bytes, size_t at, T value) {
   if (bytes.size() < at + sizeof value) bytes.resize(at + sizeof value);
-  std::memcpy(bytes.data() + at, &value, sizeof value);
+  for (size_t i = 0; i < sizeof value; ++i) bytes[at + i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> 8 * i);   // little endian everywhere
+}
+
+std::uint16_t first_server_in(const Bytes& attribute) {
+  return static_cast<std::uint16_t>(static_cast<unsigned>(attribute[30]) | static_cast<unsigned>(attribute[31]) << 8);
 }
 
 // A plain attribute; `servers` are the objects' indices.
@@ -190,13 +193,9 @@ TEST(Lustre, WhatIsNotUnderstoodIsNothing) {
 TEST(Lustre, MadeAttributeAsksForTheLayout) {
   const Bytes made = make_lov(Layout{2 * MiB, 8, 3});
   ASSERT_EQ(made.size(), 32U);
-  std::uint16_t first = 0;
-  std::memcpy(&first, made.data() + 30, 2);
-  EXPECT_EQ(first, 3);
+  EXPECT_EQ(first_server_in(made), 3);
   expect_layout(parse_lov(made), 2 * MiB, 8, -1);  // no objects yet, so nobody's first
-  const Bytes any = make_lov(Layout{2 * MiB, 8, -1});
-  std::memcpy(&first, any.data() + 30, 2);
-  EXPECT_EQ(first, 0xffff);
+  EXPECT_EQ(first_server_in(make_lov(Layout{2 * MiB, 8, -1})), 0xffff);
 }
 
 LayoutComponent wanted(i64 begin, i64 end, i64 stripe_bytes, i64 stripe_count) {

@@ -28,7 +28,7 @@ equals "$(run "$bin/jsrun" -n 4 -a 1 ./app -x)" "$bin/jsrun -E LD_PRELOAD=$libra
 equals "$(run "$bin/jsrun" -E LD_PRELOAD=/a.so -n 4 ./app)" "$bin/jsrun -E LD_PRELOAD=/a.so:$library -n 4 ./app"
 equals "$(run "$bin/aprun" -n 4 -e A=b ./app)" "$bin/aprun -e LD_PRELOAD=$library -n 4 -e A=b ./app"
 equals "$(run "$bin/flux" run -n 4 ./app --env=x)" "$bin/flux run --env=LD_PRELOAD=$library -n 4 ./app --env=x"
-equals "$(run "$bin/flux" submit --env-remove='*' --env PATH -n 4 ./app)" "$bin/flux submit --env-remove=* --env PATH --env=LD_PRELOAD=$library -n 4 ./app"
+equals "$(run "$bin/flux" submit --env-remove='*' --env PATH -n 4 ./app)" "$bin/flux submit '--env-remove=*' --env PATH --env=LD_PRELOAD=$library -n 4 ./app"
 equals "$(run "$bin/flux" run --env=LD_PRELOAD=/a.so ./app)" "$bin/flux run --env=LD_PRELOAD=/a.so --env=LD_PRELOAD=/a.so:$library ./app"
 contains "$(MERCUTIO_HINTS='a=$b' run "$bin/flux" run ./app)" '--env=MERCUTIO_HINTS=a=$$b'
 app=/bin/true

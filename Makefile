@@ -53,7 +53,7 @@ unit:
 	@$(MAKE) --no-print-directory build TARGETS=core_tests
 	ctest --test-dir $(BUILD) -j$(CTEST_JOBS) --output-on-failure --timeout $(TEST_TIMEOUT) -L '^(unit|model|plan|contract)$$' -E '^place$$' $(CTEST_ARGS)
 
-# Set-up, build, and every test, on Debian's MPICH and Open MPI. About forty minutes on two cores.
+# Set-up, build, and every test, on Debian's MPICH and Open MPI. Three quarters of an hour on two cores.
 check: setup-check
 	@$(MAKE) --no-print-directory test CMAKE_ARGS="-DMERCUTIO_WERROR=ON $(NEW) $(CMAKE_ARGS)"
 

@@ -27,9 +27,7 @@ std::string own_file() {
   return "";
 }
 
-}  // namespace
-
-std::string own_folder() {
+std::string find_own_folder() {
   const std::string file = own_file();
   char* real = file.empty() ? nullptr : ::realpath(file.c_str(), nullptr);
   const std::string path = real ? real : file;
@@ -37,9 +35,19 @@ std::string own_folder() {
   return path.empty() ? "" : path.substr(0, path.rfind('/'));
 }
 
+}  // namespace
+
+std::string own_folder() {
+  static const std::string& folder = *new std::string(find_own_folder());   // each open of a file asks; never destroyed, for those in exit handlers
+  return folder;
+}
+
 std::vector<std::string> library_folders() {
   const std::string here = own_folder();
-  return here.empty() ? std::vector<std::string>() : std::vector{here, here + "/../" MERCUTIO_LIBDIR_TEXT};
+  if (here.empty()) return {};
+  std::vector<std::string> folders = {here, here + "/../" MERCUTIO_LIBDIR_TEXT};
+  if (std::string_view(MERCUTIO_LIBDIR_TEXT) != "lib") folders.push_back(here + "/../lib");   // of a build tree
+  return folders;
 }
 
 std::string installed_file(const std::string& name) {

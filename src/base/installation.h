@@ -9,7 +9,7 @@ namespace mercutio {
 // The folder of that library or program: absolute, with symbolic links resolved. "" if the system doesn't say.
 std::string own_folder();
 
-// Where libraries of ours are, most likely first: beside this one; of a program, in the prefix's folder of libraries.
+// Where libraries of ours may be: beside this one; of a program, in the folder of libraries of its prefix or build tree.
 std::vector<std::string> library_folders();
 
 // PREFIX/`name`, where PREFIX is what the installation was given or moved to. "" in a folder that is none of an installation.

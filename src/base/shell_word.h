@@ -6,14 +6,11 @@
 namespace mercutio {
 
 inline std::string shell_word(const std::string& word) {
-  const auto plain = [](char c) { return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || std::string("_-./:=,@%+^").find(c) != std::string::npos; };
-  bool all_plain = !word.empty();
+  const char* const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+^";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
   std::string text = "'";
-  for (const char c : word) {
-    all_plain = all_plain && plain(c);
-    text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  }
-  return all_plain ? word : text + "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
 }
 
 }  // namespace mercutio

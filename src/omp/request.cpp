@@ -60,7 +60,7 @@ Status Request::check_part(i64 index) {
   const i64 wanted = length(index);
   if (wanted < 0)
     return wrong_argument(of_part("the length", index, is_list_) + " is negative (" + std::to_string(wanted) +
-                 "): lengths count bytes");
+                          "): lengths count bytes");
   if (wanted > 0 && !part(index).iov_base)
     return Error{ErrorClass::kBuffer, of_part("the buffer", index, is_list_) + " is NULL, but has a length", EFAULT};
   if (bytes > kMost - wanted) return wrong_argument("the lengths add up to more than a file can hold");

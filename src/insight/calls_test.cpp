@@ -46,5 +46,25 @@ TEST(Findings, ViewsAndSettingsCostWhatTheyTake) {
   EXPECT_NE(verdict(setting(true, 3 * kSecond)).find("sizes, views 100 %"), std::string::npos);
 }
 
+TEST(Findings, SettingsAreNamedByTheCallsThatTakeTheirTime) {
+  const auto found = [](i64 info_ns, i64 seek_ns) {
+    Job job = job_with(4, [=](i64, FileTotals& f) { f.settings = 5000, f.setting_ns = 3 * kSecond; });
+    RankTrace& trace = job.traces[1];
+    trace.texts = {{TextKind::kCall, 0, 1, "MPI_File_set_info"}, {TextKind::kCall, 0, 1, "MPI_File_seek_shared"}};
+    for (std::uint8_t call = 1; call <= 2; ++call) {
+      EventRecord event;
+      event.kind = static_cast<std::uint8_t>(TraceKind::kSetting), event.call = call, event.file = 0, event.ns = call == 1 ? info_ns : seek_ns;
+      if (event.ns > 0) trace.events.push_back(event);
+    }
+    const Finding first = find_causes(job).at(0);
+    return first.evidence + " -> " + first.remedies.at(0).text;
+  };
+  EXPECT_EQ(found(1000, 100), "5,000 calls a rank (MPI_File_set_info), 3.0 s -> call MPI_File_set_info once, before the loop");
+  EXPECT_EQ(found(1, 1000), "5,000 calls a rank (MPI_File_seek_shared), 3.0 s -> in place of MPI_File_seek_shared, count in the program, and give offsets");
+  EXPECT_NE(found(1000, 1000).find("(MPI_File_seek_shared and MPI_File_set_info)"), std::string::npos) << found(1000, 1000);
+  EXPECT_NE(found(0, 0).find("(MPI_File_get_info, MPI_File_get_position_shared, MPI_File_seek_shared, MPI_File_set_atomicity and MPI_File_set_info)"), std::string::npos)
+      << "no event was kept";
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -280,6 +280,14 @@ i64 JobFile::files() const {
   return !members.empty() ? sum : different_files(all, is_pattern, false);
 }
 
+std::vector<std::string> call_names(const RankTrace& trace) {
+  std::vector<std::string> names = {""};
+  for (const TraceText& text : trace.texts) {
+    if (text.kind == TextKind::kCall) names.push_back(text.text);
+  }
+  return names;
+}
+
 i64 different_files(const FileTotals& all, bool is_pattern, bool job_has_patterns) {
   if (is_pattern) return std::max<i64>(1, all.files);
   return job_has_patterns ? std::min<i64>(1, all.files) : 1;

@@ -30,6 +30,8 @@ struct RankTrace {
   i64 end_ns() const { return header.end_ns > 0 ? header.end_ns : header.last_ns; }
 };
 
+std::vector<std::string> call_names(const RankTrace& trace);   // by EventRecord::call; the first is that of none
+
 // All pieces in `bytes`, which may be anything: what does not hold together is an Error.
 Result<std::vector<RankTrace>> parse_trace(ConstBytes bytes);
 // A trace file, a folder of pieces, or a trace whose pieces were not merged yet (`path`.pieces): where both are there, the newer job's. Pieces

@@ -260,10 +260,7 @@ i64 calls_per_shown(const Job& job, i64 most) {
 }
 
 void put_events(Json& json, const RankTrace& trace, i64 rate) {
-  std::vector<std::string> calls = {""};
-  for (const TraceText& text : trace.texts) {
-    if (text.kind == TextKind::kCall) calls.push_back(text.text);
-  }
+  const std::vector<std::string> calls = call_names(trace);
   json.key("events").open('[');
   for (const EventRecord& event : trace.events) {
     if (rate == 0 || !kept_of(event.group, rate)) continue;

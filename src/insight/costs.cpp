@@ -12,11 +12,12 @@ namespace {
 // What moving data costs where the job itself doesn't tell: into new pages of a node's page cache, which must be found and cleared, and out of
 // or over those that are there; between ranks, out of and into buffers, and each piece of it; a small request to a page cache; to meet,
 // with a core for each rank, and how often ranks then wait for a turn on one that others use.
-constexpr double kNewPagesBytesPerSecond = 4e9, kOldPagesBytesPerSecond = 10e9, kExchangedBytesPerSecond = 4e9, kPieceSeconds = 5e-9, kMeetSeconds = 20e-6, kTurnsToMeet = 3;
+constexpr double kNewPagesBytesPerSecond = 4e9, kOldPagesBytesPerSecond = 10e9, kExchangedBytesPerSecond = 4e9, kPieceSeconds = 5e-9, kMeetSeconds = 10e-6, kTurnsToMeet = 3;
 constexpr double kLocalReadSeconds = 0.45e-6, kLocalWriteSeconds = 0.75e-6;
 constexpr i64 kTellingBytes = MiB;  // a file moves at least this many before their rate tells anything
-constexpr double kTellingCalls = 4;  // at least this many collective calls an open, for the first of them is a slow one
+constexpr double kTellingCalls = 4;  // at least this many calls an open, for the first of them is a slow one
 constexpr double kUsualCrowd = 1.5;  // ranks that share a core may wait for it this many times as long as that explains: locks, the kernel
+constexpr double kCopiesInMemory = 2;   // of an MPI's messages in a node: into memory that both ranks have, and out of it
 constexpr double kSharingRanks = 4;  // of a host, that get at its memory faster together than one alone
 
 }  // namespace
@@ -247,25 +248,49 @@ double collectives_well_made(const Job& job, const JobFile& file) {
   return seconds;
 }
 
+// The additional time of a rank's independent accesses if most of them are the first of an open: what they need of the file is in no cache then.
+static double slow_first_accesses(const Job& job, const JobFile& file, const FileTotals& one) {
+  const auto calls = static_cast<double>(of(one, Direction::kRead, false).calls + of(one, Direction::kWrite, false).calls);
+  if (!is_local(file) || calls == 0 || calls >= kTellingCalls * opens_of(one)) return 0;
+  double slow = 0;
+  for (const Direction way : {Direction::kRead, Direction::kWrite}) {
+    const ClassTotals& part = of(one, way, false);
+    const double usual = static_cast<double>(part.calls) * request_seconds(job, way) + static_cast<double>(part.bytes) / rate_of(job, file, way);
+    slow += std::max(0.0, seconds_of(part.ns) - usual);
+  }
+  return slow;
+}
+
 double accesses_well_made(const Job& job, const JobFile& file) {
-  return collectives_well_made(job, file) + worst(file, [](const FileTotals& one) {
-    return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
+  return collectives_well_made(job, file) + worst(file, [&](const FileTotals& one) {
+    return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns) - slow_first_accesses(job, file, one);
   });
 }
 
-double meetings_on_shared_cores(const Job& job, const JobFile& file) {
+// Whether most collective accesses are the first of an open.
+static bool are_first_together(const JobFile& file) {
+  const double calls = worst(file, calls_together);
+  return calls > 0 && calls < kTellingCalls * worst(file, opens_of);
+}
+
+// Where ranks share cores, what even the rank that waits least in collective accesses waits for the others: it is so in any case.
+static double meetings_on_shared_cores(const Job& job, const JobFile& file) {
   if (sharing_a_core(job) <= 1) return 0;
   return least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kWait, Phase::kAgree}); });
 }
 
 double opening_with_first_accesses(const Job& job, const JobFile& file) {
-  const double calls = worst(file, calls_together), opens = worst(file, opens_of);
   const double well_made = std::max(collectives_well_made(job, file), meetings_on_shared_cores(job, file));
-  const bool first = calls > 0 && calls < kTellingCalls * opens;
+  const bool first = are_first_together(file);
   return worst(file, [&](const FileTotals& one) {
     const double accesses = collective_seconds(one) - waits_for_late(one);
-    return opening_seconds(one) + (first ? std::max(0.0, accesses - well_made) : 0);
+    return opening_seconds(one) + (first ? std::max(0.0, accesses - well_made) : 0) + slow_first_accesses(job, file, one);
   });
+}
+
+double opening_in_turns(const Job& job, const JobFile& file) {
+  const double in_any_case = are_first_together(file) ? 0 : meetings_on_shared_cores(job, file);   // else a meeting is left to each of them
+  return std::max(0.0, waits_in_turns(file, worst(file, opening_seconds)) - in_any_case);
 }
 
 double queued_seconds(const Job& job) {
@@ -392,7 +417,7 @@ double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direct
 
 double seconds_collected(const Job& job, double bytes) {
   const double others = 1 - 1 / static_cast<double>(std::max<i64>(1, job.ranks));
-  return bytes * others / (job.hosts > 1 ? kBytesPerSecond : kNewPagesBytesPerSecond);
+  return bytes * others * (job.hosts > 1 ? 1 / kBytesPerSecond : kCopiesInMemory * sharing_a_core(job) / kExchangedBytesPerSecond);
 }
 
 }  // namespace mercutio

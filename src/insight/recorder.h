@@ -86,6 +86,7 @@ class Recorder final : public Tracer {
   i64 short_calls_ns(const TraceEvent& event);
   void add_busy(std::size_t way, i64 ns);
   void add_held(i64 ns);
+  void add_lost_cores();
   bool count(FileTotals& totals, i64 file, const TraceEvent& event);
   void add_many(i64 file, const FileTotals& once, i64 accesses, i64 bytes);
   i64 call_number(i64 file, std::string_view name);

@@ -2,9 +2,11 @@
 // the program's rhythm; maps of files are exact.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <map>
 
+#include "base/core_time.h"
 #include "insight/findings.h"
 #include "insight/job.h"
 #include "insight/recorder.h"
@@ -228,6 +230,27 @@ TEST(Recorder, TellsChangesOfTheSizeFromQuestionsForIt) {
   EXPECT_EQ(totals.size_calls, 32);
   EXPECT_LE(totals.size_ns, trace.header.last_ns) << "no longer than what passed";
   EXPECT_GE(totals.size_ns, 50'000 + 100'000);
+}
+
+// One in many short calls is timed, and seldom the one in which the thread loses its core.
+TEST(Recorder, QuestionsForTheSizeHaveTheirPartOfTheTimeWithoutACore) {
+  auto recorder = make();
+  auto sink = recorder->file(facts_of("data"));
+  const i64 before = now_ns();
+  CoreTime cores = core_time_of_this_thread(), then = cores;
+  while (then.since(cores).ran_ns < 20'000'000) then = core_time_of_this_thread();   // with as many threads as that needs, it would be queued
+  TraceEvent asked{TraceKind::kSize, before, before + 500'000};
+  asked.pieces = 16;
+  sink->record(asked);
+  const i64 recorded = read_back(*recorder).files[0].totals.size_ns;
+  recorder->finish();
+  const RankTrace first = read_back(*recorder);
+  const CoreTime& all = first.header.cores;
+  const double part = static_cast<double>(recorded) / static_cast<double>(all.ran_ns);
+  const i64 held = std::min(recorded + static_cast<i64>(static_cast<double>(all.queued_ns) * std::min(1.0, part)), first.header.last_ns);
+  EXPECT_NEAR(static_cast<double>(first.files[0].totals.size_ns), static_cast<double>(std::max(recorded, held)), 1000);
+  recorder->finish();
+  EXPECT_EQ(read_back(*recorder).files[0].totals.size_ns, first.files[0].totals.size_ns) << "counted once";
 }
 
 TEST(Recorder, CountsViewsAndSettings) {

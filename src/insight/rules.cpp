@@ -271,9 +271,7 @@ double first_open(const JobFile& file) {
 
 // Opening and closing as often as `again` in `opens`, with what is due to it. The accesses and the first open stay.
 double opening_saved(const Job& job, const JobFile& file, double again, double opens) {
-  const double opening = opening_with_first_accesses(job, file);
-  const double turns = waits_in_turns(file, worst(file, opening_seconds)) - meetings_on_shared_cores(job, file);
-  const double all = opening + std::max(0.0, turns);
+  const double all = opening_with_first_accesses(job, file) + opening_in_turns(job, file);
   const double most = std::min(all, run_seconds(job) - accesses_well_made(job, file));
   return std::max(0.0, std::min(most * again / opens, most - first_open(file)));
 }

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
+#include "insight/rule_parts.h"
 
 namespace mercutio {
 namespace {
@@ -22,7 +23,7 @@ std::string percent(double part, double whole) {
 }
 
 std::string count_of(i64 number, const std::string& what, const std::string& many = "") {
-  return std::to_string(number) + " " + (number == 1 ? what : many.empty() ? what + "s" : many);
+  return number_text(number) + " " + (number == 1 ? what : many.empty() ? what + "s" : many);
 }
 
 // Sums over all ranks and files, in seconds.
@@ -211,7 +212,7 @@ std::string verdict(const Job& job) {
          rates_of(job) + "\n";
   out += failed;
   if (sums.absorbed > 0) {
-    out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + std::to_string(sums.absorbed) + " only went as far as a buffer; storage had " +
+    out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + number_text(sums.absorbed) + " only went as far as a buffer; storage had " +
            count_of(sums.requests, "request") + "\n";
   }
   out += "  of the I/O: " + split_of(sums) + "\n";

@@ -22,13 +22,15 @@ cmake -S . -B "$build" -G Ninja --toolchain "cmake/toolchains/$processor.cmake" 
   -DCMAKE_CXX_COMPILER_LAUNCHER="$launcher" -DMERCUTIO_ASSERTS=ON -DMERCUTIO_UNITY=ON -DMERCUTIO_GOOGLETEST_SOURCE=/usr/src/googletest \
   -DMERCUTIO_NATIVE_BUILD="$PWD/${BUILD:-build}" "${arguments[@]}" >"$build.log" 2>&1 || { cat "$build.log"; exit 1; }
 
+declare -A title=([core]="core" [mpi]="MPI programs")   # results of one kind stay when the other is run
+
 # tests KIND TARGET ARGUMENTS...: builds a target and runs the tests that ctest chooses by the arguments.
 tests() {
   local kind="$1" target="$2" status=0
   shift 2
   ninja -C "$build" -j "$jobs" --quiet "$target" || return
   ctest --test-dir "$build" -j "${CTEST_JOBS:-2}" --output-on-failure "$@" | tee "$build/$kind.log" || status=1
-  python3 - "$processor" "$build/Testing/Temporary/LastTest.log" >>build-cross/results.jsonl <<'END'
+  python3 - "$processor, ${title[$kind]}" "$build/Testing/Temporary/LastTest.log" >>build-cross/results.jsonl <<'END'
 import json, re, sys
 kinds = {"conformance": "cases of the conformance programs, MPICH, 2 ranks", "regress": "cases of the regress programs, MPICH, 4 ranks",
          "cross": "programs that exchange files with x86-64", "": "tests of the core: units, model, plans, contract, faults, simulations"}

@@ -19,16 +19,17 @@ for part in "the other ranks wait for a late one" "Where the time went" "Rates o
   contains "$page" "$part"
 done
 # Names of programs are no formulas, and none is left out of the legend.
-sed 's/"program": "synthetic"/"program": "_$a^$"/' other.json >named.json
-"$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json --html named.html --compare named.json
+"$python" "$root/tests/report/synthetic.py" 8 >small.json
+sed 's/"program": "synthetic"/"program": "_$a^$"/' small.json >named.json
+"$python" "$TEST_BUILD/share/mercutio/report/report.py" small.json --html named.html --compare named.json
 "$python" - <<'END' || fail "the legend of a comparison lacks a program"
 import re
 page = open("named.html", encoding="utf-8").read()
-assert any("_$a^$, 64 ranks" in svg for svg in re.findall("<svg.*?</svg>", page, re.S))
+assert any("_$a^$, 8 ranks" in svg for svg in re.findall("<svg.*?</svg>", page, re.S))
 END
 for option in --html --perfetto; do   # as on a full disk
   code=0
-  text="$(ulimit -f 8; "$python" "$TEST_BUILD/share/mercutio/report/report.py" job.json "$option" cut 2>&1)" || code=$?
+  text="$(ulimit -f 8; "$python" "$TEST_BUILD/share/mercutio/report/report.py" small.json "$option" cut 2>&1)" || code=$?
   equals "$code" 1
   equals "$text" "mercutio report: cut: File too large"
   [ ! -e cut ] || fail "half a file is left"
@@ -39,7 +40,8 @@ lacks "$page" '<link'
 "$python" "$root/tests/report/synthetic.py" 120 5000 40 >many.json
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" many.json --html many.html --perfetto many.perfetto
 contains "$(cat many.html)" "ranks, 3 a bar"
-sed 's/"finished": true/"finished": false/g' many.json >cut.json
+"$python" "$root/tests/report/synthetic.py" 12 5000 4 >joined.json
+sed 's/"finished": true/"finished": false/g' joined.json >cut.json
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" cut.json --html cut.html
 contains "$(cat cut.html)" "it was cut short"
 lacks "$(cat cut.html)" "ranks left nothing"

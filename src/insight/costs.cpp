@@ -248,10 +248,15 @@ double collectives_well_made(const Job& job, const JobFile& file) {
   return seconds;
 }
 
+// Whether most of these accesses are the first of an open.
+static bool are_first(double calls, double opens) {
+  return calls > 0 && calls < kTellingCalls * opens;
+}
+
 // The additional time of a rank's independent accesses if most of them are the first of an open: what they need of the file is in no cache then.
 static double slow_first_accesses(const Job& job, const JobFile& file, const FileTotals& one) {
   const auto calls = static_cast<double>(of(one, Direction::kRead, false).calls + of(one, Direction::kWrite, false).calls);
-  if (!is_local(file) || calls == 0 || calls >= kTellingCalls * opens_of(one)) return 0;
+  if (!is_local(file) || !are_first(calls, opens_of(one))) return 0;
   double slow = 0;
   for (const Direction way : {Direction::kRead, Direction::kWrite}) {
     const ClassTotals& part = of(one, way, false);
@@ -267,10 +272,8 @@ double accesses_well_made(const Job& job, const JobFile& file) {
   });
 }
 
-// Whether most collective accesses are the first of an open.
 static bool are_first_together(const JobFile& file) {
-  const double calls = worst(file, calls_together);
-  return calls > 0 && calls < kTellingCalls * worst(file, opens_of);
+  return are_first(worst(file, calls_together), worst(file, opens_of));
 }
 
 // Where ranks share cores, what even the rank that waits least in collective accesses waits for the others: it is so in any case.

@@ -59,17 +59,19 @@ std::vector<std::string> setting_calls(const Job& job, const JobFile& file) {
   i64 all_ns = 0;
   for (const RankTrace& trace : job.traces) {
     const std::vector<std::string> names = call_names(trace);
+    std::vector<i64> ns_of_call(names.size());
+    std::vector<bool> meant;
+    for (const FileRecord& record : trace.files) meant.push_back(files.contains(std::string(text_in(record.name))));
     for (const EventRecord& event : trace.events) {
       const auto slot = static_cast<std::size_t>(event.file);
-      const bool counts = event.kind == static_cast<std::uint8_t>(TraceKind::kSetting) && event.call > 0 && event.call < names.size();
-      if (!counts || slot >= trace.files.size() || !files.contains(std::string(text_in(trace.files[slot].name)))) continue;
-      ns[names[event.call]] += event.ns;
-      all_ns += event.ns;
+      const bool counts = event.kind == static_cast<std::uint8_t>(TraceKind::kSetting) && event.call < names.size();
+      if (counts && slot < meant.size() && meant[slot]) ns_of_call[event.call] += event.ns;
     }
+    for (std::size_t call = 1; call < names.size(); ++call) ns[names[call]] += ns_of_call[call], all_ns += ns_of_call[call];
   }
   std::vector<std::string> calls;
   for (const auto& [call, call_ns] : ns) {
-    if (10 * call_ns >= all_ns) calls.push_back(call);
+    if (call_ns > 0 && 10 * call_ns >= all_ns) calls.push_back(call);
   }
   if (!calls.empty()) return calls;
   return {"MPI_File_get_info", "MPI_File_get_position_shared", "MPI_File_seek_shared", "MPI_File_set_atomicity", "MPI_File_set_info"};

@@ -6,8 +6,8 @@
 Which finding costs most depends on times, which vary on a busy machine. Therefore each program has three tries, and at most two programs
 may have their fault named, but not first. With --factors no program may. Then every alternative of every remedy is followed: by the program
 itself, or by the hints that the remedy exports. The predicted factor of the best remedy must be within two of the measured one (median of
-several runs; reports name no factor above 50) in all but two programs, and no alternative may make a program slower than 0.95. Then the files are in memory, unless the fault
-needs a disk: a disk's stalls are as long as the runs. Needs a quiet machine."""
+several runs; reports name no factor above 50) in all but two programs, and no alternative may make a program slower than 0.95. Then the
+files are in memory, unless the fault needs a disk: a disk's stalls are as long as the runs. Needs a quiet machine."""
 import argparse
 import json
 import os

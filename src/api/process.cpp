@@ -117,7 +117,9 @@ static void say(const std::string& text) {
   std::fflush(stderr);
 }
 
-Process::Process() : hints{HintSources(), HintReporter(say)} {}
+// Looking for hints costs about as much as opening a small file.
+static constexpr i64 kHintsKeptNs = 50'000'000;
+Process::Process() : hints{HintSources(kHintsKeptNs), HintReporter(say)} {}
 
 // A program that uses only sessions has no MPI_COMM_WORLD; then every process counts as its rank 0.
 static bool is_world_root() {

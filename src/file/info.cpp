@@ -9,7 +9,6 @@
 #include "file/wire.h"
 #include "model/hints_environment.h"
 #include "model/hints_files.h"
-#include "model/hints_measured.h"
 #include "model/profile_file.h"
 #include "model/memory_kinds.h"
 #include "plan/plan.h"
@@ -36,16 +35,13 @@ void OpenFile::apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, cons
 // What was measured of the file system is the weakest.
 std::vector<AskedHint> OpenFile::hints_from_outside() {
   HintSources none_kept;
-  const std::string path = resolve(name_).path;
-  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(path, comm_->size());
+  HintSources& sources = context_.hints ? context_.hints->sources : none_kept;
+  AskedHints asked = sources.asked_for(resolve(name_).path, comm_->size());
   HintSet outside;
   apply_hints(outside, asked.hints, HintTime::kOpen);
   const Resolved resolved = resolve(name_, outside.values.mercutio_remote);
   std::vector<AskedHint> all;
-  if (std::string_view(resolved.driver->name()) == "posix") {
-    for (auto& [key, value] : measured_hints(resolved.path))
-      all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
-  }
+  if (std::string_view(resolved.driver->name()) == "posix") all = sources.measured_for(resolved.path);
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   if (speaks_of_hints()) context_.hints->reporter.warn(asked.problems);
   return all;
@@ -115,6 +111,7 @@ void OpenFile::report_adapting() {
   }
   if (!winner || !asks_to_adapt() || !environment("MERCUTIO_PROFILE").empty()) return;
   (void)attempt([&] { return write_profile({program_name(), comm_->size(), resolved_.path, *winner, adapter_->report()}); });
+  if (context_.hints) context_.hints->sources.forget();   // the next open has it
 }
 
 Status OpenFile::set_info(const InfoItems& info, Status argument_error) {

@@ -40,9 +40,16 @@ std::string measured_file() {
   return configuration_file("measured");
 }
 
-InfoItems measured_hints(const std::string& path) {
-  std::ifstream input(measured_file());
-  if (!input) return {};
+std::string text_of_file(const std::string& path) {
+  std::ifstream input(path, std::ios::binary);
+  std::ostringstream text;
+  if (input) text << input.rdbuf();
+  return text.str();
+}
+
+InfoItems measured_hints(const std::string& text, const std::string& path) {
+  if (text.empty()) return {};
+  std::istringstream input(text);
   const std::string directory = folder_of(path);
   for (const Section& section : sections_of(input)) {
     if (is_same_place(section.directory, directory)) return parse_romio_hints(section.lines);

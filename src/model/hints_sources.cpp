@@ -15,8 +15,10 @@
 #include "base/absolute_path.h"
 #include "base/errno_text.h"
 #include "base/installation.h"
+#include "base/phases.h"
 #include "base/program.h"
 #include "model/hints_environment.h"
+#include "model/hints_measured.h"
 
 #ifndef MERCUTIO_SYSCONFDIR
 #define MERCUTIO_SYSCONFDIR "/etc"
@@ -207,48 +209,95 @@ struct HintSources::Kept {
   }
 };
 
-// Null: there is none.
-std::shared_ptr<const HintSources::Kept> HintSources::read(const HintFilePlace& place) {
+struct HintSources::Place : HintFilePlace {
+  std::shared_ptr<const Kept> kept;   // null: there is no such file
+  int error = 0;
+};
+
+// All files, as they were at `ns`.
+struct HintSources::Seen {
+  std::string asked;   // what decides which files these are
+  i64 ns = 0;
+  std::vector<Place> places;
+  std::string measured_file, measured;
+};
+
+HintSources::Place HintSources::look_at(HintFilePlace found) {
+  Place place{std::move(found), nullptr, 0};
   struct stat status {};
-  if (place.path.empty() || ::stat(place.path.c_str(), &status) != 0) return nullptr;
-  std::lock_guard lock(mutex_);
+  if (place.path.empty() || ::stat(place.path.c_str(), &status) != 0) {
+    place.error = errno;
+    return place;
+  }
   std::shared_ptr<const Kept>& known = files_[place.path];
-  if (known && known->is_of(status)) return known;
-  auto fresh = std::make_shared<Kept>();
-  fresh->changed = status.st_mtim;
-  fresh->inode = status.st_ino;
-  fresh->size = status.st_size;
-  std::string text;
-  fresh->why_not = read_file(place.path, status, text);
-  if (fresh->why_not.empty()) fresh->file = place.romio ? parse_romio_file(text) : parse_hint_toml(text);
-  return known = std::move(fresh);
+  if (!known || !known->is_of(status)) {
+    auto fresh = std::make_shared<Kept>();
+    fresh->changed = status.st_mtim;
+    fresh->inode = status.st_ino;
+    fresh->size = status.st_size;
+    std::string text;
+    fresh->why_not = read_file(place.path, status, text);
+    if (fresh->why_not.empty()) fresh->file = place.romio ? parse_romio_file(text) : parse_hint_toml(text);
+    known = std::move(fresh);
+  }
+  place.kept = known;
+  return place;
 }
 
-void HintSources::add_file(AskedHints& asked, const HintFilePlace& place, const Opener& opener) {
-  const std::shared_ptr<const Kept> kept = read(place);
-  if (!kept) {
-    if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + errno_text(errno));
+std::shared_ptr<const HintSources::Seen> HintSources::seen(const std::string& program) {
+  std::string asked = program;
+  for (const char* const name : {"HOME", "XDG_CONFIG_HOME", "ROMIO_HINTS", "MERCUTIO_SITE_HINTS", "MERCUTIO_PROFILE", "MERCUTIO_HINTS_FILE"})
+    asked += '\0' + environment(name);
+  const i64 now = now_ns();
+  std::lock_guard lock(mutex_);
+  if (seen_ && seen_->asked == asked && now - seen_->ns < keep_ns_) return seen_;
+  auto fresh = std::make_shared<Seen>();
+  fresh->asked = std::move(asked);
+  fresh->ns = now;
+  for (HintFilePlace& place : hint_file_places(program)) fresh->places.push_back(look_at(std::move(place)));
+  fresh->measured_file = measured_file();
+  fresh->measured = text_of_file(fresh->measured_file);
+  return seen_ = std::move(fresh);
+}
+
+void HintSources::forget() {
+  std::lock_guard lock(mutex_);
+  seen_ = nullptr;
+}
+
+std::vector<AskedHint> HintSources::measured_for(const std::string& path) {
+  const std::shared_ptr<const Seen> files = seen(program_name());
+  std::vector<AskedHint> hints;
+  for (auto& [key, value] : measured_hints(files->measured, path))
+    hints.push_back({key, value, HintOrigin{HintSource::kMeasured, files->measured_file, false, false}});
+  return hints;
+}
+
+void HintSources::add_file(AskedHints& asked, const Place& place, const Opener& opener) {
+  if (!place.kept) {
+    if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + errno_text(place.error));
     return;
   }
-  if (place.keyed && !is_for(kept->file.profile, opener.program, opener.path, opener.ranks)) return;
-  if (!kept->why_not.empty()) asked.problems.push_back(place.path + ": " + kept->why_not);
-  add_sections(asked, kept->file, HintOrigin{place.source, place.path, !place.romio, false}, opener.path);
+  const Kept& kept = *place.kept;
+  if (place.keyed && !is_for(kept.file.profile, opener.program, opener.path, opener.ranks)) return;
+  if (!kept.why_not.empty()) asked.problems.push_back(place.path + ": " + kept.why_not);
+  add_sections(asked, kept.file, HintOrigin{place.source, place.path, !place.romio, false}, opener.path);
   const bool of_site = place.source == HintSource::kSiteFile;
-  force(asked, kept->file, place.path, of_site);
-  if (!of_site && !kept->file.jobs.value.empty())
-    asked.problems.push_back(located(place.path, {kept->file.jobs.line, "jobs: only the site's file says where records of jobs go; for your own, set MERCUTIO_SITE"}));
+  force(asked, kept.file, place.path, of_site);
+  if (!of_site && !kept.file.jobs.value.empty())
+    asked.problems.push_back(located(place.path, {kept.file.jobs.line, "jobs: only the site's file says where records of jobs go; for your own, set MERCUTIO_SITE"}));
 }
 
 AskedHints HintSources::asked_for(const std::string& path, i64 ranks, const std::string& program) {
   AskedHints asked;
   const Opener opener{path, program.empty() ? program_name() : program, ranks};
-  const std::vector<HintFilePlace> places = hint_file_places(opener.program);
-  for (const HintFilePlace& place : places)
+  const std::shared_ptr<const Seen> files = seen(opener.program);
+  for (const Place& place : files->places)
     if (place.source != HintSource::kEnvironment) add_file(asked, place, opener);
   add_sections(asked, parse_cray_hints(environment("MPICH_MPIIO_HINTS")),
                HintOrigin{HintSource::kEnvironment, "MPICH_MPIIO_HINTS", false, false}, path);
   add_ompio(asked);
-  for (const HintFilePlace& place : places)
+  for (const Place& place : files->places)
     if (place.source == HintSource::kEnvironment) add_file(asked, place, opener);
   add_own_variable(asked);
   return asked;

@@ -2,7 +2,8 @@
 // the caller); /etc/romio-hints and the site's file; the tuner's profiles (docs/users/tuning.md); the user's file; the job's file; the environment
 // (MPICH_MPIIO_HINTS, OMPIO's parameters, the file named by ROMIO_HINTS, MERCUTIO_HINTS). The program's MPI_Info wins over
 // all of them, as the standard makes its user expect, except over what the site forces: that is applied first and stays.
-// Read on rank 0 at open, then broadcast. Cost: a stat for each of six files; they are read again only after a change.
+// Read on rank 0 at open, then broadcast. Cost: a stat for each of six files and a folder that is listed; files are read again only
+// after a change. One that keeps what it saw pays this once in that time: where many files are opened, home directories are far away.
 #pragma once
 
 #include <map>
@@ -48,19 +49,27 @@ std::string file_system_key(const std::string& path);
 // One per process. Any thread may call it.
 class HintSources {
  public:
+  explicit HintSources(i64 keep_ns = 0) : keep_ns_(keep_ns) {}   // how long it takes files as it saw them
   // `path`: without a driver's prefix. `ranks`: number of ranks that open it; 0: unknown.
   // `program`: the program whose profiles apply; "": this one.
   AskedHints asked_for(const std::string& path, i64 ranks = 0, const std::string& program = "");
+  std::vector<AskedHint> measured_for(const std::string& path);   // of the file system, where the path is the system's own
+  void forget();   // files are looked at again
  private:
   struct Kept;
-  std::shared_ptr<const Kept> read(const HintFilePlace& place);
+  struct Place;
+  struct Seen;
   struct Opener {
     std::string path, program;
     i64 ranks = 0;
   };
-  void add_file(AskedHints& asked, const HintFilePlace& place, const Opener& opener);
+  std::shared_ptr<const Seen> seen(const std::string& program);
+  Place look_at(HintFilePlace place) MERCUTIO_REQUIRES(mutex_);
+  static void add_file(AskedHints& asked, const Place& place, const Opener& opener);
+  const i64 keep_ns_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<const Kept>> files_ MERCUTIO_GUARDED_BY(mutex_);
+  std::shared_ptr<const Seen> seen_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio

@@ -172,6 +172,25 @@ TEST_F(HintSourcesTest, AFileIsReadAgainWhenItChanged) {
   EXPECT_EQ(set_for("f").values.cb_nodes, 0);
 }
 
+TEST_F(HintSourcesTest, WhatIsKeptIsLookedAtAgainAfterItsTimeOrAnotherVariable) {
+  HintSources kept(i64{3600} * 1'000'000'000);
+  const auto nodes = [&] {
+    HintSet all;
+    apply_hints(all, kept.asked_for("f").hints, HintTime::kOpen);
+    return all.values.cb_nodes;
+  };
+  EXPECT_EQ(nodes(), 0);
+  write("mercutio/hints.toml", "cb_nodes = 1\n");
+  write("mercutio/measured", "[" + folder + "]\ncb_buffer_size 1048576\n");
+  EXPECT_EQ(nodes(), 0);
+  EXPECT_TRUE(kept.measured_for(folder + "/f").empty());
+  kept.forget();
+  EXPECT_EQ(nodes(), 1);
+  EXPECT_EQ(kept.measured_for(folder + "/f").size(), 1u);
+  set("MERCUTIO_HINTS_FILE", write("job.toml", "cb_nodes = 2\n"));
+  EXPECT_EQ(nodes(), 2);
+}
+
 TEST_F(HintSourcesTest, WhatCantBeReadIsAProblemAndNothingElse) {
   set("MERCUTIO_HINTS_FILE", folder + "/none.toml");
   set("MERCUTIO_PROFILE", folder);

@@ -15,7 +15,6 @@
 
 #include "insight/site_file.h"
 #include "model/hints_files.h"
-#include "model/hints_measured.h"
 #include "model/hints_report.h"
 #include "model/hints_sources.h"
 #include "model/size_text.h"
@@ -123,9 +122,8 @@ void name_profiles(const std::string& path) {
 
 int show_file(const HintsOptions& options) {
   const std::string path = resolve(options.file).path;
-  std::vector<AskedHint> all;
-  for (auto& [key, value] : measured_hints(path)) all.push_back({key, value, HintOrigin{HintSource::kMeasured, measured_file(), false, false}});
   HintSources sources;
+  std::vector<AskedHint> all = sources.measured_for(path);
   AskedHints asked = sources.asked_for(path, options.ranks, options.program);
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   for (const std::string& pair : options.info) {

@@ -8,7 +8,8 @@
   dates      figures with a date are in docs/results only
   changelog  an entry is one line of at most 140 characters, under Added, Changed or Fixed
 
-Code, tables' code and blocks of code are not prose. Generated pages are checked through what they are generated from.
+Code, tables' code and blocks of code are not prose. Generated pages are checked through what they are generated from. Of man pages the length, words
+and dates are checked, without the names and synopses of commands and functions.
 """
 import re
 import shutil
@@ -34,7 +35,8 @@ DATE = re.compile(r"\b20\d\d-\d\d-\d\d\b")
 
 
 def pages():
-    listed = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "examples").rglob("*.md"))]
+    listed = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *sorted((ROOT / "docs").rglob("*.md")),
+              *sorted((ROOT / "examples").rglob("*.md")), *sorted((ROOT / "docs/man").glob("*.[1-9]"))]
     return [page for page in listed if str(page.relative_to(ROOT)) not in LEFT_OUT]
 
 
@@ -49,6 +51,9 @@ def plain(text):
 
 def paragraphs(page):
     """(line, text, is_cell) of each paragraph, list item, heading and cell of a table."""
+    if page.suffix != ".md":
+        yield from man_paragraphs(page)
+        return
     block, start, fence = [], 0, False
     for number, line in enumerate(page.read_text().split("\n") + [""], 1):
         if line.lstrip().startswith("```"):
@@ -70,6 +75,36 @@ def paragraphs(page):
             if not block:
                 start = number
             block.append(re.sub(r"^\s*(?:[-*]|\d+\.)\s+", "", line).strip())
+
+
+def man_line(line):
+    """The text of a line of a man page: a name in a font of its own is code. Nothing for other macros, which end a paragraph."""
+    if not line.startswith("."):
+        return line.replace("\\&", "").replace("\\-", "-").replace("\\e", "\\")
+    font = re.match(r"\.(?:B|I|BR|BI|IR|RB|RI) (.*)", line)
+    if not font:
+        return None
+    end = re.search(r"[ )]([.,;:])$", font.group(1))
+    return "x" + (end.group(1) if end else "")
+
+
+def man_paragraphs(page):
+    """The same of a man page, without the terms of lists and the sections NAME and SYNOPSIS."""
+    block, start, example, section, term = [], 0, False, "", False
+    for number, line in enumerate(page.read_text().split("\n") + [".PP"], 1):
+        example = example and not line.startswith(".fi") or line.startswith(".nf")
+        text = None if example else man_line(line)
+        if text is None:
+            if block and section not in ("NAME", "SYNOPSIS"):
+                text = re.sub(r"(?<!\w)--?[a-z][\w-]*(?:=\S+)?|\S*(?:::?/|[$=~/_])\S*?(?=[.,;:)]*(?:\s|$))|\*", " x ", " ".join(block))
+                yield start, re.sub(r"\s+([.,;:])", r"\1", plain(text)), False
+            block, term = [], line.startswith(".TP")
+            section = line[4:].strip() if line.startswith(".SH") else section
+        elif term:
+            term = False
+        elif text.strip():
+            start = start if block else number
+            block.append(text.strip())
 
 
 def sentences(text):
@@ -128,7 +163,7 @@ class Prose:
             return False
         known = set((ROOT / "scripts/words.txt").read_text().split())
         places = {}
-        for page in listed:
+        for page in (page for page in listed if page.suffix == ".md"):   # names in man pages are not marked as code
             for line, text, _ in paragraphs(page):
                 for word in re.findall(r"[A-Za-z]+(?:'[a-z]+)?", re.sub(r"[\w./-]*[\d_/][\w./-]*|\b[\w-]+\.\w+\b", " ", text)):
                     places.setdefault(word, (page, line))

@@ -90,7 +90,7 @@ CLI::App* add_bench(CLI::App& app, BenchOptions& options) {
   command->add_option("--bytes", options.bytes, "Bytes for each rank and case (default 64MiB)")
       ->transform(size_number(1, kMostBytes));
   command->add_flag("--quick", options.quick, "Use 4 MiB for each rank and case (default: off)");
-  command->add_flag("--full", options.full, "Use all bytes also where hosts are very slow (default: off)");
+  command->add_flag("--full", options.full, "Use all bytes even where an MPI's own I/O is very slow (default: off)");
   command->add_option("--patterns", options.patterns, "Cases, or beginnings of their names, such as vector,tile-64 (default: all)");
   command->add_option("--against", options.against, "Another libmercutio.so to compare this one with (default: none)")
       ->check(CLI::ExistingFile);
@@ -114,7 +114,7 @@ CLI::App* add_overlap(CLI::App& bench_command, OverlapOptions& options) {
   size("--stripe", options.stripe, "Bytes of a stripe (default 1MiB)");
   command->add_option("--posting-ranks", options.posting_ranks, "Ranks that measure the time of posting; 0: none (default 4)")
       ->transform(whole_number(0, kMostRanks));
-  command->add_flag("--check-bars", options.check_bars, "Exit with code 1 if Mercutio misses one of its bars (default: off)");
+  command->add_flag("--check-bars", options.check_bars, "Exit with code 1 if Mercutio misses one of its targets (default: off)");
   add_common_bench(*command, options.common, "host, mercutio");
   return command;
 }

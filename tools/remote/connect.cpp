@@ -46,7 +46,7 @@ const std::vector<Option> kOptions = {
     {"expires", "SECONDS", "time for which the key is valid; then programs need another 'mercutio connect' (default: 0, for ever)"},
     {"grace", "SECONDS", "time for which a program whose connection broke keeps its files and locks (default: 120)"},
     {"connections", "N", "maximum number of connections of mercutiod; a program needs its processes times --streams (default: 4096)"},
-    {"copy-to", "ADDRESS:PORT", "mercutiod of another cluster to which the one there may copy files itself; '*': any; may be repeated (default: none)"},
+    {"copy-to", "ADDRESS:PORT", "mercutiod of another cluster to which the one there may copy files itself; * as the port, or as all of it: any; may be repeated (default: none)"},
     {"audit", "FILE", "file there for mercutiod's audit log (default: none)"},
     {"streams", "N", "maximum number of connections of a process to its server, 1 to 16 (default: 4)"},
     {"compress", "lz4", "compress file data where it shrinks; for links that are slower than a core compresses (default: off)"},

@@ -28,7 +28,7 @@ const std::vector<Option> kOptions = {
     {"key-file", "FILE", "file that holds the key, readable by its owner only"},
     {"await-keep", nullptr, "after the key, wait for the line 'keep' at --key-fd, and end where its input ends without it (default: off)"},
     {"idle", "SECONDS", "time without a client after which it ends; 0: never (default: 3600)"},
-    {"expires", "SECONDS", "time for which the key is valid; then no further client is let in, and mercutiod ends after the last one (default: 0, for ever)"},
+    {"expires", "SECONDS", "time for which the key is valid; then mercutiod admits no more clients, and ends after the last one (default: 0, for ever)"},
     {"grace", "SECONDS", "time for which it waits for a client whose connection broke (default: 120)"},
     {"connections", "N", "maximum number of connections (default: 4096)"},
     {"copy-to", "ADDRESS:PORT", "other mercutiod to which it may copy files if a client asks; * as the port, or as all of it: any; may be repeated (default: none)"},

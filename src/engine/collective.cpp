@@ -39,7 +39,7 @@ Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic) 
 // Flushes the aggregator's cache after a write: later writes of these bytes by other ranks must reach the file after it.
 Status flush_after_write(const EngineFile& file, const Access& access, Status stored) {
   if (reads(access)) return stored;
-  Status written = file.storage->flush();
+  Status written = attempt([&] { return file.storage->flush(); });
   return stored ? std::move(written) : std::move(stored);
 }
 

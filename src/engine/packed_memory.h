@@ -28,9 +28,10 @@ class PackedMemory {
   }
 
  private:
-  // The buffer that was given back last, if it is large enough. Touching new pages costs as much as copying into them.
+  // The buffer that was given back last, if it is large enough. Touching new pages costs as much as copying into them. One that is far too
+  // large would take up the limit.
   std::unique_ptr<ScratchBuffer> spare_of(i64 bytes) {
-    if (!spare_ || spare_->bytes < bytes) return nullptr;
+    if (!spare_ || spare_->bytes < bytes || spare_->bytes / 2 > bytes) return nullptr;
     return std::move(spare_);
   }
 

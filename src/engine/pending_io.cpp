@@ -6,6 +6,12 @@
 
 namespace mercutio {
 
+PendingIo::~PendingIo() {
+  if (pending_.empty()) return;   // else the exchange has failed
+  pending_.clear();
+  if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);
+}
+
 void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard) {
   MERCUTIO_ASSERT(piece.bytes > 0 && (pending_.empty() || pending_.back().window < window));
   Pending& one = pending_.emplace_back();

@@ -24,6 +24,9 @@ class PendingIo {
   };
 
   PendingIo(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
+  ~PendingIo();   // waits for what is pending
+  PendingIo(const PendingIo&) = delete;
+  PendingIo& operator=(const PendingIo&) = delete;
 
   // Whether a transfer started now overlaps with the caller.
   bool overlaps() const { return blocking_.blocks(); }

@@ -62,6 +62,19 @@ TEST(PendingIo, WritesAreNotedWhenTheyAreOver) {
   }
 }
 
+TEST(PendingIo, WritesOfAnExchangeThatFailsAreNoted) {
+  Bench bench(1'000'000);
+  std::vector<std::byte> data(kBytes * 2, std::byte{7});
+  {
+    PendingIo pending(bench.engine_file, Direction::kWrite);
+    pending.start(0, IoPiece{0, data.data(), kBytes});
+    (void)wait_for_one(pending);
+    pending.start(1, IoPiece{kBytes, data.data() + kBytes, kBytes});
+    bench.dirty = false;
+  }
+  EXPECT_TRUE(bench.dirty);
+}
+
 TEST(PendingIo, SlowStorageRunsTransfersConcurrentlyAndCompletesInOrder) {
   Bench bench(1'000'000);
   bench.file.bytes.assign(kBytes * 3 + 3, std::byte{5});

@@ -1,6 +1,7 @@
 #include "engine/progress.h"
 
 #include <algorithm>
+#include <list>
 #include <vector>
 
 #include "base/attempt.h"
@@ -21,6 +22,22 @@ void default_backoff(i64 spins) {
   if (spins < 32 && yielding.worth_trying()) return void(yielding.yield());
   nap(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100) * 1000);
 }
+
+// Held by one thread at a time, also if what that does throws.
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& flag) : flag_(flag), taken_(!flag.test_and_set(std::memory_order_acquire)) {}
+  ~Turn() {
+    if (taken_) flag_.clear(std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool taken() const { return taken_; }
+
+ private:
+  std::atomic_flag& flag_;
+  const bool taken_;
+};
 
 // Predicts whether the program waits for an access immediately after starting it. If so, the waiting thread drives the access
 // itself. Waking the progress thread would take longer than a small access, so the thread polls instead of sleeping.
@@ -62,10 +79,9 @@ class DrivenRequest final : public Request {
   // Advances the task. Only one thread at a time does so.
   enum class Driven { kEnded, kWaits, kByAnother };
   Driven drive() {
-    if (driven_.test_and_set(std::memory_order_acquire)) return Driven::kByAnother;
-    const bool ended = done() || step();
-    driven_.clear(std::memory_order_release);
-    return ended ? Driven::kEnded : Driven::kWaits;
+    const Turn turn(driven_);
+    if (!turn.taken()) return Driven::kByAnother;
+    return done() || step() ? Driven::kEnded : Driven::kWaits;
   }
   // Called by the driving thread between two steps.
   void backoff(i64 spins) const { backoff_ ? backoff_(spins) : default_backoff(spins); }
@@ -305,23 +321,21 @@ class PolledProgress final : public Progress {
   // One thread drives at a time. A call from within a step, if MPI calls back, has no effect.
   bool progress() override {
     if (left_.load() == 0) return false;
-    if (!busy_.test_and_set(std::memory_order_acquire)) {
+    if (const Turn turn(busy_); turn.taken()) {
       {
         std::lock_guard lock(mutex_);
-        active_.insert(active_.end(), arrived_.begin(), arrived_.end());
-        arrived_.clear();
+        active_.splice(active_.end(), arrived_);
       }
       left_ -= static_cast<i64>(std::erase_if(active_, [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; }));
-      busy_.clear(std::memory_order_release);
     }
     return left_.load() > 0;
   }
 
  private:
   std::atomic_flag busy_;
-  std::vector<DrivenRequestRef> active_;   // used only by the driving thread
+  std::list<DrivenRequestRef> active_;   // used only by the driving thread
   std::mutex mutex_;
-  std::vector<DrivenRequestRef> arrived_;
+  std::list<DrivenRequestRef> arrived_;
   std::atomic<i64> left_{0};
 };
 

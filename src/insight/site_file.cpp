@@ -1,16 +1,19 @@
 #include "insight/site_file.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <optional>
 #include <string_view>
 
 #include "base/file_limit.h"
 #include "base/random.h"
+#include "base/threads.h"
 
 namespace mercutio {
 namespace {
@@ -58,6 +61,19 @@ bool is_folder(const std::string& path, struct stat& state) {
   return ::stat(path.c_str(), &state) == 0 && S_ISDIR(state.st_mode);
 }
 
+// mkdir(2) past the umask, which a thread can have for itself. So the folder needs no chmod(2), which takes g+s away where the user isn't of the
+// group. The errno; nothing: there is no such thread.
+std::optional<int> make_with_all_bits(const std::string& path, mode_t mode) {
+  std::optional<int> error;
+  Result<std::thread> made = start_thread([&] {
+    if (::unshare(CLONE_FS) != 0) return;
+    ::umask(0);
+    error = ::mkdir(path.c_str(), mode & 01777) == 0 ? 0 : errno;   // g+s comes from the folder above
+  });
+  if (made) made->join();
+  return error;
+}
+
 Status make_folder(const std::string& path) {
   struct stat state {};
   if (is_folder(path, state)) return ok_status();
@@ -67,6 +83,7 @@ Status make_folder(const std::string& path) {
   MERCUTIO_TRY(make_folder(above));
   if (!is_folder(above, state)) return error_from_errno("mkdir", ENOTDIR);
   const mode_t mode = state.st_mode & 07777;
+  if (const std::optional<int> error = make_with_all_bits(path, mode)) return *error == 0 || *error == EEXIST ? ok_status() : error_from_errno("mkdir", *error);
   if (::mkdir(path.c_str(), mode & 0700) != 0) return errno == EEXIST ? ok_status() : error_from_errno("mkdir", errno);
   // Past the umask; nobody but this process can have put something else there, since the folder above is sticky or the user's own.
   const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -102,7 +119,8 @@ Result<std::string> site_path(const std::string& pattern, const SiteFacts& facts
       path += full[i];
       continue;
     }
-    MERCUTIO_LET(const std::string value, value_of(i + 1 < full.size() ? full[++i] : ' ', facts));
+    if (i + 1 == full.size()) return Error{ErrorClass::kArg, "'" + full + "' ends with %: %% stands for this character"};
+    MERCUTIO_LET(const std::string value, value_of(full[++i], facts));
     path += value;
   }
   if (!path.ends_with(kSuffix)) path += kSuffix;

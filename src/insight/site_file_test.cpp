@@ -1,13 +1,16 @@
 // The names of records, and that making one harms nothing.
 #include "insight/site_file.h"
 
+#include <grp.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -51,6 +54,34 @@ TEST(SiteFile, WhatIsPutInCannotLeadElsewhere) {
   EXPECT_EQ(path_of("/logs/%u-%j", {"../../etc", "a/b c\n;", "", "", 0, 0}), "/logs/_._.._etc-a_b_c__.mjob");
   EXPECT_EQ(path_of("/logs/%u", {"", "", "", "", 0, 0}), "/logs/none.mjob");
   EXPECT_LE(path_of("/logs/%u", {std::string(10'000, 'x'), "", "", "", 0, 0}).size(), 100u);
+}
+
+// Support staff, who are the group of the records' folder, read what is in the folders that users' jobs make in it. The users are not in that group.
+TEST(SiteFile, FoldersKeepTheirGroupWhereTheUserIsNotInIt) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root";
+  constexpr gid_t kSupport = 60;
+  constexpr uid_t kNobody = 65534;
+  std::string name = "/tmp/mercutio-site-XXXXXX";
+  ASSERT_NE(::mkdtemp(name.data()), nullptr);
+  ASSERT_EQ(::chown(name.c_str(), 0, kSupport), 0);
+  ASSERT_EQ(::chmod(name.c_str(), 03753), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::umask(077);
+    const bool nobody = ::setgroups(0, nullptr) == 0 && ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0;
+    ::_exit(nobody && write_site_file(name + "/2026/11/a.mjob", "a record").ok() ? 0 : 1);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  for (const char* folder : {"/2026", "/2026/11"}) {
+    struct stat state {};
+    ASSERT_EQ(::stat((name + folder).c_str(), &state), 0) << folder;
+    EXPECT_EQ(state.st_mode & 07777, mode_t{03753}) << folder;
+    EXPECT_EQ(state.st_gid, kSupport) << folder;
+  }
+  EXPECT_EQ(mode_of(name + "/2026/11/a.mjob"), mode_t{0640});
+  std::filesystem::remove_all(name);
 }
 
 // Beyond the limit a write ends the program with SIGXFSZ.

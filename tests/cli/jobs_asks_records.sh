@@ -34,7 +34,11 @@ P
 contains "$("$MERCUTIO" jobs records --user user7)" " of 1 user, "
 contains "$("$MERCUTIO" jobs records --user nobody)" "no job"
 lacks "$("$MERCUTIO" jobs records --program model3.exe)" "model2.exe"
-contains "$("$MERCUTIO" jobs records --since 2025-11-25 --until 2025-11-26)" "432 jobs of 50 users, 2025-11-25 to 2025-11-25"
+contains "$("$MERCUTIO" jobs records --since 2025-11-25 --until 2025-11-25)" "432 jobs of 50 users, 2025-11-25 to 2025-11-25"
+for date in 2025-13-01 2025-02-30 2025-11-31 2025-00-00 x; do
+  "$MERCUTIO" jobs records --until $date >said 2>&1 && fail "$date is no date"
+  contains "$(cat said)" "--until $date: neither a date"
+done
 lacks "$("$MERCUTIO" jobs records --finding serial --json)" '"by_finding":[]'
 "$MERCUTIO" jobs records --html page.html
 contains "$(cat page.html)" "10000 jobs of 50 users"

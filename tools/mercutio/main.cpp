@@ -267,7 +267,7 @@ CLI::App* add_jobs(CLI::App& app, JobsOptions& options) {
   CLI::App* command = app.add_subcommand("jobs", "Say which of a site's jobs lose most time in I/O, and why: mercutio jobs --since 7d /logs");
   command->add_option("places", options.places, "Folders or files of records (default: where MERCUTIO_SITE or the site's hint file has them)");
   command->add_option("--since", options.since, "Jobs that began on this day or later: 2026-11-25, or 24h, 7d, 4w ago (default: all)");
-  command->add_option("--until", options.until, "Jobs that began before (default: all)");
+  command->add_option("--until", options.until, "Jobs that began before; a date counts to its end (default: all)");
   command->add_option("--user", options.user, "Jobs of this user (default: all)");
   command->add_option("--program", options.program, "Jobs of this program (default: all)");
   command->add_option("--finding", options.finding, "Jobs with this finding (default: all)");

@@ -14,18 +14,21 @@
 namespace mercutio::tool {
 namespace {
 
-// Since 1970; -1: it can't be read.
-i64 time_of(const std::string& text) {
+constexpr i64 kDay = 86400;
+
+// Since 1970; -1: it can't be read. A date is that day's beginning or, as the last one, its end.
+i64 time_of(const std::string& text, bool as_last) {
   int year = 0, month = 0, day = 0, used = 0;
   if (std::sscanf(text.c_str(), "%4d-%2d-%2d%n", &year, &month, &day, &used) == 3 && used == static_cast<int>(text.size())) {
     std::tm parts{};
     parts.tm_year = year - 1900, parts.tm_mon = month - 1, parts.tm_mday = day;
-    return static_cast<i64>(::timegm(&parts));
+    const time_t begin = ::timegm(&parts);   // brings into range what is no date
+    return parts.tm_mon == month - 1 && parts.tm_mday == day ? static_cast<i64>(begin) + (as_last ? kDay : 0) : -1;
   }
   i64 count = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), count);
   if (error != std::errc() || count < 0 || count > 100000 || stop + 1 != text.data() + text.size()) return -1;
-  const i64 unit = *stop == 'h' ? 3600 : *stop == 'd' ? 86400 : *stop == 'w' ? 7 * 86400 : 0;
+  const i64 unit = *stop == 'h' ? 3600 : *stop == 'd' ? kDay : *stop == 'w' ? 7 * kDay : 0;
   return unit > 0 ? static_cast<i64>(::time(nullptr)) - count * unit : -1;
 }
 
@@ -54,8 +57,8 @@ int complain(const std::string& what, int code) {
 
 // Empty: fine.
 std::string check(const JobsOptions& options, Wanted& wanted) {
-  if (!options.since.empty() && (wanted.since = time_of(options.since)) < 0) return "--since " + options.since + ": neither a date as 2026-11-25 nor a time as 24h, 7d or 4w";
-  if (!options.until.empty() && (wanted.until = time_of(options.until)) < 0) return "--until " + options.until + ": neither a date as 2026-11-25 nor a time as 24h, 7d or 4w";
+  if (!options.since.empty() && (wanted.since = time_of(options.since, false)) < 0) return "--since " + options.since + ": neither a date as 2026-11-25 nor a time as 24h, 7d or 4w";
+  if (!options.until.empty() && (wanted.until = time_of(options.until, true)) < 0) return "--until " + options.until + ": neither a date as 2026-11-25 nor a time as 24h, 7d or 4w";
   const std::vector<Rule> all = rules();
   if (!options.finding.empty() && std::none_of(all.begin(), all.end(), [&](const Rule& rule) { return rule.id == options.finding; })) {
     std::string names;

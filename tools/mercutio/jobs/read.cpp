@@ -1,10 +1,12 @@
 #include <fcntl.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <string_view>
 #include <utility>
 
@@ -23,12 +25,29 @@ bool may_stand_for_others(uid_t owner) {
   return owner == 0 || owner == ::geteuid();
 }
 
+// "" where the system doesn't know the owner.
+const std::string& name_of_owner(uid_t owner) {
+  static std::map<uid_t, std::string> names;
+  const auto [known, fresh] = names.try_emplace(owner);
+  if (const passwd* const entry = fresh ? ::getpwuid(owner) : nullptr) known->second = entry->pw_name;
+  return known->second;
+}
+
+// Anybody can write any name: the owner of the file counts.
+bool is_the_owners(RecordedJob& job, uid_t owner) {
+  if (may_stand_for_others(owner)) return true;
+  if (job.uid != static_cast<i64>(owner)) return false;
+  const std::string& name = name_of_owner(owner);
+  job.user = name.empty() ? "uid " + std::to_string(owner) : name;
+  return true;
+}
+
 void read_line(std::string_view line, uid_t owner, Records& records) {
   if (line.empty()) return;
   std::optional<RecordedJob> job = parse_job_line(line);
   if (!job)
     ++records.damaged;
-  else if (job->uid != static_cast<i64>(owner) && !may_stand_for_others(owner))
+  else if (!is_the_owners(*job, owner))
     ++records.not_the_owners;
   else
     records.jobs.push_back(std::move(*job));

@@ -46,6 +46,14 @@ check() {   # check WORD...: how a module is loaded
     load "$@" unload "mercutio/$version"
     equals "${MERCUTIO_ROOT:-}" ""
     lacks "${LD_LIBRARY_PATH:-}" "$prefix"
+    equals "${MANPATH-unset}" unset
+    for manuals in :/opt/man /opt/man: /a::/b /opt/man; do
+      export MANPATH="$manuals"
+      load "$@" load "mercutio/$version"
+      [[ ":$MANPATH:" == *::* ]] || fail "MANPATH=$MANPATH hides the manual pages of the system"
+      load "$@" unload "mercutio/$version"
+      equals "${MANPATH/%::/:}" "$manuals"   # Lmod writes an empty part at the end twice
+    done
   )
   contains "$(unset LD_LIBRARY_PATH; MERCUTIO_PRINT_HINTS=1 timeout 60 ./app 2>&1)" "hints of 'data'"
   tried=$((tried + 1))

@@ -14,6 +14,14 @@ constexpr std::string_view kNames[] = {
 #include "model/environment.def"
 #undef MERCUTIO_ENVIRONMENT
 };
+struct Values {
+  std::string_view name, values;
+};
+constexpr Values kValues[] = {
+#define MERCUTIO_ENVIRONMENT(reader, name, value, text) {#name, value},
+#include "model/environment.def"
+#undef MERCUTIO_ENVIRONMENT
+};
 constexpr std::string_view kOfOthers[] = {"MERCUTIO_ROOT", "MERCUTIO_DIR", "MERCUTIO_HOME", "MERCUTIO_VERSION"};   // modulefiles set them
 constexpr std::string_view kTests = "MERCUTIO_TEST_";
 
@@ -27,7 +35,27 @@ std::string_view closest(std::string_view name) {
   return best;
 }
 
+// "spread or bound" and "memory, window or file" are names; "0 or a TOML file" is not.
+std::vector<std::string_view> names_in(std::string_view values) {
+  std::vector<std::string_view> names;
+  while (true) {
+    const std::size_t end = std::min(values.find(", "), values.find(" or "));
+    names.push_back(values.substr(0, end));
+    if (names.back().find_first_of(" =") != std::string_view::npos) return {};
+    if (end == std::string_view::npos) return names;
+    values.remove_prefix(end + (values[end] == ',' ? 2 : 4));
+  }
+}
+
 }  // namespace
+
+std::string values_instead(const std::string& name, const std::string& value) {
+  const auto known = std::find_if(std::begin(kValues), std::end(kValues), [&](const Values& one) { return one.name == name; });
+  if (known == std::end(kValues) || value.empty()) return "";
+  std::vector<std::string_view> names = names_in(known->values);
+  if (known->values == "0 or 1") names.insert(names.end(), {"no", "yes", "off", "on", "false", "true"});
+  return names.size() < 2 || std::find(names.begin(), names.end(), value) != names.end() ? "" : std::string(known->values);
+}
 
 std::vector<std::string> unknown_variables(const char* const* environment) {
   constexpr std::size_t kLongest = 64;

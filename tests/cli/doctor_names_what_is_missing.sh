@@ -25,3 +25,24 @@ equals "$code" 1
 contains "$text" "Darshan comes after Mercutio in LD_PRELOAD and sees none of the program's MPI-IO"
 contains "$text" "Score-P, after Mercutio"
 contains "$(LD_PRELOAD="/none/libdarshan.so:/none/libmercutio.so" "$MERCUTIO" doctor --dir "$scratch" 2>/dev/null)" "Darshan, before Mercutio"
+
+problem() {   # problem TEXT VARIABLE=VALUE...: the doctor names it, with exit code 1
+  local wanted="$1" code=0
+  shift
+  text="$(env "$@" "$MERCUTIO" doctor --dir "$scratch" 2>/dev/null)" || code=$?
+  equals "$code" 1
+  contains "$text" "$wanted"
+}
+problem "/nonexist/libmercutio.so: no such file; the loader goes on without it" LD_PRELOAD=/nonexist/libmercutio.so
+mkdir "$scratch/one" "$scratch/other"
+for folder in one other; do cp "$(dirname "$MERCUTIO")/../lib/libmercutio.so" "$scratch/$folder/"; done
+problem "is a second Mercutio; the first is used: $scratch/one/libmercutio.so" "LD_PRELOAD=$scratch/one/libmercutio.so:$scratch/other/libmercutio.so"
+problem "'garbage' must be key=value" MERCUTIO_HINTS=garbage
+problem "MERCUTIO_HINTS: cb_ndoes=1" MERCUTIO_HINTS=cb_ndoes=1
+problem "$scratch/none: " "MERCUTIO_HINTS_FILE=$scratch/none"
+problem "$scratch/none: " "MERCUTIO_SITE_HINTS=$scratch/none"
+problem "MERCUTIO_THREADS=5: the values are 0 or 1" MERCUTIO_THREADS=5
+problem "MERCUTIO_PROGRESS=x: the values are spread or bound" MERCUTIO_PROGRESS=x
+problem "MERCUTIO_SHARED_POINTER=disk: the values are memory, window or file" MERCUTIO_SHARED_POINTER=disk
+touch "$scratch/file"
+problem "no record can be made in $scratch/file: Not a directory" "MERCUTIO_SITE=$scratch/file/%u-%j"

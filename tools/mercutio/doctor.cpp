@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -16,6 +18,7 @@
 #include "machine.h"
 #include "mercutio_revision.h"
 #include "model/environment_check.h"
+#include "model/hints_sources.h"
 #include "mpi_library.h"
 #include "process.h"
 #include "storage/library/library.h"
@@ -65,13 +68,58 @@ void check_installation(Report& report) {
   if (backends == 0) report.problem("backends", "none of the three is installed");
 }
 
-// Why nothing would be written to the place that a variable names; empty: as far as can be told, it will.
-std::string why_lost(const std::string& name, const std::string& value) {
+// Why no record of a job would come: its folders are made where they are not there.
+std::string why_no_record(const std::string& pattern) {
+  const Result<std::string> record = record_of_a_job(pattern);
+  if (!record) return record.error().what;
+  std::string folder = *record;
+  do {
+    folder = directory_of(folder);
+  } while (folder.size() > 1 && ::access(folder.c_str(), F_OK) != 0 && errno == ENOENT);
+  return ::access((folder + "/.").c_str(), W_OK | X_OK) == 0 ? "" : "no record can be made in " + folder + ": " + std::strerror(errno);
+}
+
+// What is wrong with a variable, as far as can be told.
+std::string why_useless(const std::string& name, const std::string& value) {
+  if (const std::string instead = values_instead(name, value); !instead.empty()) return "the values are " + instead;
   if (value.empty() || value == "0" || value == "1" || value == "off") return "";
+  if (name == "ROMIO_HINTS" && resolved(value).empty()) return "no such file";
   if (name == "MERCUTIO_TRACE") return why_not_writable(value);
-  if (name != "MERCUTIO_SITE") return "";
-  const Result<std::string> record = record_of_a_job(value);
-  return record ? "" : record.error().what;
+  return name == "MERCUTIO_SITE" ? why_no_record(value) : "";
+}
+
+// Hints that the library would warn of when a file is opened.
+void check_hints(Report& report) {
+  AskedHints asked = HintSources().asked_for("file");
+  HintSet set;
+  apply_hints(set, asked.hints, HintTime::kOpen);
+  for (const HintNote& note : set.notes) {
+    if (note.origin.ours && !note.applied()) asked.problems.push_back(origin_text(note.origin) + ": " + note.key + "=" + note.value + ": " + note.why_not);
+  }
+  for (const std::string& problem : asked.problems) report.problem("hints", problem);
+}
+
+Words preloaded() {
+  std::string preloads = environment("LD_PRELOAD");
+  std::replace(preloads.begin(), preloads.end(), ':', ' ');
+  std::istringstream words(preloads);
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+bool is_mercutio(const std::string& library) {
+  const std::string file = base_name(library);
+  return file == "libmercutio.so" || file.starts_with("libmercutio.so.");
+}
+
+void check_preloads(Report& report) {
+  std::string first;
+  for (const std::string& word : preloaded()) {
+    const std::string path = resolved(word);
+    if (word.find('/') != std::string::npos && path.empty()) report.problem("LD_PRELOAD", word + ": no such file; the loader goes on without it");
+    if (!is_mercutio(word) || path.empty()) continue;
+    if (!first.empty() && path != first) report.problem("LD_PRELOAD", word + " is a second Mercutio; the first is used: " + first);
+    if (first.empty()) first = path;
+  }
 }
 
 void check_environment(Report& report) {
@@ -86,15 +134,15 @@ void check_environment(Report& report) {
     const std::string value = text.substr(std::min(text.size(), name.size() + 1));
     if (name == "MERCUTIO_DISABLE" && !value.empty() && value != "0") {
       report.note("environment", text + ": Mercutio stands aside, the MPI's own I/O is used");
-    } else if (name == "ROMIO_HINTS" && resolved(value).empty()) {
-      report.problem("environment", text + ": no such file");
-    } else if (const std::string why = why_lost(name, value); !why.empty()) {
+    } else if (const std::string why = why_useless(name, value); !why.empty()) {
       report.problem("environment", text + ": " + why);
     } else if (const char* one[] = {*entry, nullptr}; unknown_variables(one).empty()) {
       report.ok("environment", text);
     }
   }
   for (const std::string& unknown : unknown_variables(environ)) report.problem("environment", unknown);
+  check_preloads(report);
+  check_hints(report);
   if (!any) report.ok("environment", "no MERCUTIO_*, ROMIO_HINTS or LD_PRELOAD is set");
 }
 
@@ -108,11 +156,8 @@ constexpr Tool kTools[] = {{"libdarshan", "Darshan", true}, {"libscorep", "Score
                            {"libmpitrace", "Extrae", false}, {"libipm", "IPM", false},       {"libmpiP", "mpiP", false}};
 
 void check_tools(Report& report) {
-  std::string preloads = environment("LD_PRELOAD");
-  std::replace(preloads.begin(), preloads.end(), ':', ' ');
-  std::istringstream words(preloads);
   bool behind = false;
-  for (std::string word; words >> word;) {
+  for (const std::string& word : preloaded()) {
     const std::string file = base_name(word);
     behind = behind || file.rfind("libmercutio", 0) == 0;
     for (const Tool& tool : kTools) {

@@ -72,18 +72,6 @@ class LastAgreement {
   i64 values_[3] = {};
 };
 
-// All ranks agree on the status and on the end of the file. Returns the bytes moved by this rank.
-Task<Result<i64>> finish(const Channel& channel, const Access& access, const Outcome& outcome, PeerAccess mine, LastAgreement last) {
-  channel.counters->clock.enter(Phase::kAgree);
-  MERCUTIO_CO_TRY(co_await agree(channel, outcome.storage, last.values(outcome.end_of_file)));
-  last.succeeded();
-  const i64 end_of_file = last.lowest();
-  if (reads(access) && mine.last > end_of_file && mine.end > mine.begin) {
-    mine.end = std::clamp(mine.stream_position(end_of_file), mine.begin, mine.end);
-  }
-  co_return mine.end - mine.begin;
-}
-
 // The memory of the windows of an access: the arena of the node, or, if every rank is a node of its own, the private arena of this
 // rank.
 struct WindowMemory {
@@ -130,13 +118,18 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   const Outcome outcome = co_await exchange(file, channel, *memory.arena, agreed, own);
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
   if (!outcome.messages) co_return outcome.messages.error();
-  if (reads(access)) co_return co_await finish(channel, access, outcome, mine, LastAgreement(file, agreed));
   channel.counters->clock.enter(Phase::kAgree);
   LastAgreement last(file, agreed);
   Status stored = flush_after_write(file, access, outcome.storage);
-  MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values(outcome.holes ? 0 : 1)));
+  // Of reading, where the file ends; of writing, whether no window has a hole. A variable for g++ 12, too.
+  const i64 found = reads(access) ? outcome.end_of_file : i64{!outcome.holes};
+  MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values(found)));
   last.succeeded();
-  if (agreed.dense_key != 0 && last.lowest() == 1) file.patterns->learn_dense(agreed.dense_key);
+  if (reads(access)) {
+    clip_to_file(mine, last.lowest());
+  } else if (agreed.dense_key != 0 && last.lowest() == 1) {
+    file.patterns->learn_dense(agreed.dense_key);
+  }
   co_return mine.end - mine.begin;
 }
 

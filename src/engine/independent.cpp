@@ -154,11 +154,7 @@ Result<i64> move_staged(const EngineFile& file, const Access& access, const Bloc
 
 Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access) {
   const Shape shape = extent_of(access);
-  const PhaseScope phase(file.counters, Phase::kLock);
-  const i64 start = file.trace ? now_ns() : 0;
-  auto held = file.storage->lock(shape.first, shape.last, /*exclusive=*/access.direction == Direction::kWrite);
-  record(file, TraceKind::kLock, start, shape.last - shape.first, shape.first, "atomic access");
-  return held;
+  return lock_range(file, shape.first, shape.last, /*exclusive=*/access.direction == Direction::kWrite, "atomic access");
 }
 
 Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <utility>
 
 #include "base/attempt.h"
@@ -164,16 +165,29 @@ std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Acces
   return moved;
 }
 
-Result<i64> read_to_merge(const EngineFile& file, IoPiece piece) {
+Result<std::unique_ptr<HeldLock>> lock_range(const EngineFile& file, i64 begin, i64 end, bool exclusive, std::string_view purpose) {
+  TracedPhase phase(file, Phase::kLock);
+  auto held = file.storage->lock(begin, end, exclusive);
+  const i64 end_ns = phase.end();
+  if (file.trace) file.trace->record(TraceEvent{TraceKind::kLock, phase.start_ns(), end_ns, end - begin, begin, purpose});
+  return held;
+}
+
+Status read_to_merge(const EngineFile& file, IoPiece piece) {
   constexpr int kTries = 4;
   i64 got = 0;
+  const auto merge = [&] {
+    if (file.counters) file.counters->merged_bytes += got;
+    std::memset(piece.data + got, 0, static_cast<size_t>(piece.bytes - got));
+    return ok_status();
+  };
   for (int tries = 0; tries < kTries; ++tries) {
     const IoPiece rest{piece.offset + got, piece.data + got, piece.bytes - got};
     MERCUTIO_LET(const i64 more, read_pieces(file, std::span(&rest, 1)));
     got += more;
-    if (got == piece.bytes || !file.storage->traits().metadata_is_remote) return got;
+    if (got == piece.bytes || !file.storage->traits().metadata_is_remote) return merge();
     MERCUTIO_LET(const i64 size, file.storage->size());
-    if (size <= piece.offset + got) return got;
+    if (size <= piece.offset + got) return merge();
   }
   return Error{ErrorClass::kIo, "the file is longer than what can be read of it: nothing is merged there", EIO, piece.offset + got, piece.bytes - got};
 }
@@ -262,11 +276,7 @@ Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, 
   if (file.gate) {
     if (auto pass = std::make_unique<SieveGate::Pass>(*file.gate, end - begin, file.blocking); pass->given()) return std::unique_ptr<HeldLock>(std::move(pass));
   }
-  TracedPhase phase(file, Phase::kLock);
-  auto held = file.storage->lock(begin, end, /*exclusive=*/false);   // writers without sieving don't conflict
-  const i64 end_ns = phase.end();
-  if (file.trace) file.trace->record(TraceEvent{TraceKind::kLock, phase.start_ns(), end_ns, end - begin, begin, "plain write"});
-  return held;
+  return lock_range(file, begin, end, /*exclusive=*/false, "plain write");   // writers without sieving don't conflict
 }
 
 }  // namespace mercutio

@@ -79,10 +79,11 @@ Result<i64> probe_read(const EngineFile& file, i64 bytes, Read read) {
   if (blocking && moved) blocking->saw_read(*moved, probe);
   return moved;
 }
-// Reads data that will be merged and written back. The result is short only at the end of the file. A node may have an outdated
-// file size, so if the storage's size is kept by a server, the server is asked. kIo: the file is longer, but the data could not be
-// read.
-Result<i64> read_to_merge(const EngineFile& file, IoPiece piece);
+// Reads data that will be merged and written back, with zeros for what is beyond the end of the file. A node may have an outdated file size,
+// so if the storage's size is kept by a server, the server is asked. kIo: the file is longer, but the data could not be read.
+Status read_to_merge(const EngineFile& file, IoPiece piece);
+// A lock of [begin, end). It is traced with what it is for.
+Result<std::unique_ptr<HeldLock>> lock_range(const EngineFile& file, i64 begin, i64 end, bool exclusive, std::string_view purpose);
 void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
 struct Span {
   i64 start_ns = 0, end_ns = 0;

@@ -4,7 +4,6 @@
 #include "engine/sieve.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "engine/pieces.h"
 
@@ -44,10 +43,7 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
   const IoPiece whole{w.first, data, span};
   if (w.has_holes()) {
     const PhaseScope phase(file.counters, Phase::kSieve);
-    Result<i64> got = read_to_merge(file, whole);
-    if (!got) return std::move(got).error().of_nothing_moved();   // of what is to be written
-    if (file.counters) file.counters->merged_bytes += *got;
-    std::memset(data + *got, 0, static_cast<size_t>(span - *got));
+    if (Status read = read_to_merge(file, whole); !read) return std::move(read).error().of_nothing_moved();   // of what is to be written
     Cursor target = cursor_in_buffer(view, w, data);
     copy(memory, target, w.end - w.begin);
   } else {
@@ -98,8 +94,7 @@ Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locke
     const Window w = next_window(view, position, end, buffer.bytes);
     std::unique_ptr<HeldLock> lock;
     if (!locked && w.has_holes()) {
-      const PhaseScope phase(file.counters, Phase::kLock);
-      MERCUTIO_LET(lock, file.storage->lock(w.first, w.last, /*exclusive=*/true));
+      MERCUTIO_LET(lock, lock_range(file, w.first, w.last, /*exclusive=*/true, "sieved write"));
     } else if (!locked) {
       MERCUTIO_LET(lock, guard_against_sieving(file, w.first, w.last));
     }

@@ -51,9 +51,7 @@ Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, con
     i64 last = begin;
     for (i64 at = begin; at < end; at = valid.next_hole(last)) last = std::min(valid.next_valid(at), end);
     const IoPiece piece{window.begin + begin, scratch.data.get(), last - begin};
-    MERCUTIO_LET(const i64 got, read_to_merge(file, piece));
-    if (file.counters) file.counters->merged_bytes += got;
-    std::memset(scratch.data.get() + got, 0, static_cast<size_t>(piece.bytes - got));
+    MERCUTIO_TRY(read_to_merge(file, piece));
     for (i64 at = begin; at < last;) {
       const i64 stop = std::min(valid.next_valid(at), last);
       std::memcpy(data + at, scratch.data.get() + (at - begin), static_cast<size_t>(stop - at));
@@ -66,14 +64,8 @@ Status fill_holes(const EngineFile& file, FileRange window, std::byte* data, con
 
 Status merge_group(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& valid,
                    const Group& group) {
-  const i64 start = file.trace ? now_ns() : 0;
   const i64 begin = window.begin + group.begin, end = window.begin + group.end;
-  std::unique_ptr<HeldLock> lock;
-  {
-    const PhaseScope phase(file.counters, Phase::kLock);
-    MERCUTIO_LET(lock, file.storage->lock(begin, end, /*exclusive=*/true));
-  }
-  record(file, TraceKind::kLock, start, end - begin, begin, "merge into holes");
+  MERCUTIO_LET(std::unique_ptr<HeldLock> lock, lock_range(file, begin, end, /*exclusive=*/true, "merge into holes"));
   MERCUTIO_TRY(fill_holes(file, window, data, valid, group));
   const IoPiece piece{begin, data + group.begin, group.end - group.begin};
   MERCUTIO_TRY(write_pieces(file, std::span(&piece, 1)));

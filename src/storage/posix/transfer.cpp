@@ -3,6 +3,7 @@
 // is allocated and no byte is copied.
 #include "storage/posix/transfer.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ constexpr int kEmptyWrites = 16;
 
 // The same for reads that missed bytes: after each of them another node may have written.
 constexpr int kMissedReads = 16;
-constexpr decltype(std::declval<struct statfs>().f_type) kCeph = 0x00C36400;
+constexpr decltype(std::declval<struct statfs>().f_type) kCeph = 0x00C36400, kFuse = 0x65735546;
 
 // Of a system call: -1 and errno where it failed. What the kernel's client of CephFS returns may be no number of an error (read_missed_bytes),
 // and then libc takes it for none.
@@ -57,8 +58,9 @@ bool read_missed_bytes(int fd, i64 offset, int error) {
   if (error == EFAULT && offset != EFAULT) return false;   // memory of a device, perhaps
   const int before = errno;
   struct statfs system {};
-  struct stat file {};
-  const bool missed = ::fstat(fd, &file) == 0 && file.st_size > offset && ::fstatfs(fd, &system) == 0 && system.f_type == kCeph;
+  struct statx file {};
+  const bool may_miss = ::fstatfs(fd, &system) == 0 && (system.f_type == kCeph || (system.f_type == kFuse && error == 0));
+  const bool missed = may_miss && ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &file) == 0 && static_cast<i64>(file.stx_size) > offset;
   errno = before;
   return missed;
 }

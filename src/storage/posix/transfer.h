@@ -13,7 +13,8 @@ Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> piece
 
 // Whether a read at this offset that failed, or met the end of the file, is to be made again: Linux's client of CephFS (seen in 6.1) may go by a size
 // that was true before another node wrote. It then takes a difference of numbers for the result, such as an error whose number is the offset, or
-// reports too few bytes. fstat(2) asks the server for the size. `error`: of the read; 0: the end. Keeps errno.
+// reports too few bytes. FUSE goes by the size that it has kept for up to a second, too, where files have no direct I/O of its own. The server is asked
+// for the size. `error`: of the read; 0: the end. Keeps errno.
 bool read_missed_bytes(int fd, i64 offset, int error);
 
 }  // namespace mercutio::posix

@@ -20,21 +20,53 @@ equals "$(SLURM_EXPORT_ENV=NONE "$MERCUTIO" run --print -- "$srun" --export=ALL 
 equals "$("$MERCUTIO" run --print -- "$srun" --export ALL,OMP_NUM_THREADS=4 ./app)" "env LD_PRELOAD=$library $srun --export=ALL,OMP_NUM_THREADS=4 ./app"
 equals "$("$MERCUTIO" run --print -- "$srun" --export=PATH,LD_PRELOAD=/a.so ./app)" "env LD_PRELOAD=/a.so:$library $srun --export=PATH,LD_PRELOAD ./app"
 
+equals "$(SRUN_EXPORT_ENV=NONE SLURM_EXPORT_ENV=ALL "$MERCUTIO" run --print -- "$srun" ./app)" "env LD_PRELOAD=$library $srun --export=LD_PRELOAD ./app"
+equals "$("$MERCUTIO" run --print -- "$srun" --export=FOO -n 1 ./app : -n 2 --export NONE ./app)" \
+  "env LD_PRELOAD=$library $srun --export=FOO,LD_PRELOAD -n 1 ./app : --export=LD_PRELOAD -n 2 ./app"
+
 # Launchers that are known by their names: what their manuals say.
 for name in flux jsrun aprun mpirun_rsh apptainer singularity sbatch; do fake_launcher "$name" "some version"; done
 bin="$scratch/bin"
 run() { "$MERCUTIO" run --print -- "$@"; }
 equals "$(run "$bin/jsrun" -n 4 -a 1 ./app -x)" "$bin/jsrun -E LD_PRELOAD=$library -n 4 -a 1 ./app -x"
 equals "$(run "$bin/jsrun" -E LD_PRELOAD=/a.so -n 4 ./app)" "$bin/jsrun -E LD_PRELOAD=/a.so:$library -n 4 ./app"
+for option in --env=LD_PRELOAD=/a.so "--env LD_PRELOAD=/a.so" -ELD_PRELOAD=/a.so; do
+  # shellcheck disable=SC2086
+  equals "$(run "$bin/jsrun" -n 2 $option ./app)" "$bin/jsrun -n 2 $option:$library ./app"
+done
+equals "$(run "$bin/aprun" -n 4 -eLD_PRELOAD=/a.so ./app)" "$bin/aprun -n 4 -eLD_PRELOAD=/a.so:$library ./app"
 equals "$(run "$bin/aprun" -n 4 -e A=b ./app)" "$bin/aprun -e LD_PRELOAD=$library -n 4 -e A=b ./app"
-equals "$(run "$bin/flux" run -n 4 ./app --env=x)" "$bin/flux run --env=LD_PRELOAD=$library -n 4 ./app --env=x"
-equals "$(run "$bin/flux" submit --env-remove='*' --env PATH -n 4 ./app)" "$bin/flux submit '--env-remove=*' --env PATH --env=LD_PRELOAD=$library -n 4 ./app"
+equals "$(run "$bin/flux" run -n 4 ./app --env=x)" "$bin/flux run -n 4 --env=LD_PRELOAD=$library ./app --env=x"
+equals "$(run "$bin/flux" submit --env-remove='*' --env PATH -n 4 ./app)" "$bin/flux submit '--env-remove=*' --env PATH -n 4 --env=LD_PRELOAD=$library ./app"
+equals "$(run "$bin/flux" run -n 2 --env-remove='*' --queue debug ./app)" "$bin/flux run -n 2 '--env-remove=*' --queue debug --env=LD_PRELOAD=$library ./app"
+equals "$(run "$bin/flux" run -N 1 --env=LD_PRELOAD=/a.so -- ./app)" "$bin/flux run -N 1 --env=LD_PRELOAD=/a.so --env=LD_PRELOAD=/a.so:$library -- ./app"
 equals "$(run "$bin/flux" run --env=LD_PRELOAD=/a.so ./app)" "$bin/flux run --env=LD_PRELOAD=/a.so --env=LD_PRELOAD=/a.so:$library ./app"
 contains "$(MERCUTIO_HINTS='a=$b' run "$bin/flux" run ./app)" '--env=MERCUTIO_HINTS=a=$$b'
 app=/bin/true
 equals "$(run "$bin/mpirun_rsh" -np 4 -hostfile hosts $app arg)" "$bin/mpirun_rsh -np 4 -hostfile hosts LD_PRELOAD=$library $app arg"
 equals "$(run "$bin/mpirun_rsh" -np 2 n0 n1 MV2_X=1 $app)" "$bin/mpirun_rsh -np 2 n0 n1 MV2_X=1 LD_PRELOAD=$library $app"
 equals "$(run "$bin/mpirun_rsh" -np 2 -hostfile hosts LD_PRELOAD=/a.so $app)" "$bin/mpirun_rsh -np 2 -hostfile hosts LD_PRELOAD=/a.so:$library $app"
+equals "$(run "$bin/mpirun_rsh" -np 2 -hostfile hosts /scratch/none arg)" "$bin/mpirun_rsh -np 2 -hostfile hosts LD_PRELOAD=$library /scratch/none arg"
+equals "$(run "$bin/mpirun_rsh" -np 2 h1 h2 ./none arg)" "$bin/mpirun_rsh -np 2 h1 h2 LD_PRELOAD=$library ./none arg"
+
+# What follows the program is the program's own, also where it looks like an option of the launcher.
+equals "$(run "$srun" python3 x.py --export csv --n 3)" "env LD_PRELOAD=$library $srun python3 x.py --export csv --n 3"
+equals "$(run "$srun" -n 1 --mem 2G ./app --export=NONE)" "env LD_PRELOAD=$library $srun -n 1 --mem 2G ./app --export=NONE"
+equals "$(run "$bin/mpirun.ompi" -n 1 --mca a b ./app -x LD_PRELOAD=/a.so)" "$bin/mpirun.ompi -x LD_PRELOAD=$library -n 1 --mca a b ./app -x LD_PRELOAD=/a.so"
+equals "$(run "$bin/mpirun.ompi" -n 1 ./a -x LD_PRELOAD=/a.so : -n 1 -x LD_PRELOAD=/b.so ./b)" \
+  "$bin/mpirun.ompi -x LD_PRELOAD=$library -n 1 ./a -x LD_PRELOAD=/a.so : -n 1 -x LD_PRELOAD=/b.so:$library ./b"
+equals "$(run "$bin/mpiexec.hydra" -n 1 ./app -genv LD_PRELOAD /a.so)" "$bin/mpiexec.hydra -genv LD_PRELOAD $library -n 1 ./app -genv LD_PRELOAD /a.so"
+equals "$(run "$bin/jsrun" -n 2 ./app -E LD_PRELOAD=/a.so)" "$bin/jsrun -E LD_PRELOAD=$library -n 2 ./app -E LD_PRELOAD=/a.so"
+equals "$(run "$bin/aprun" -n 2 ./app -e LD_PRELOAD=/a.so)" "$bin/aprun -e LD_PRELOAD=$library -n 2 ./app -e LD_PRELOAD=/a.so"
+
+# A list of variables, with which Open MPI refuses -x.
+equals "$(OMPI_MCA_mca_base_env_list='FOO=1' run "$bin/mpirun.ompi" -n 1 ./app)" \
+  "env LD_PRELOAD=$library 'OMPI_MCA_mca_base_env_list=FOO=1;LD_PRELOAD' $bin/mpirun.ompi -n 1 ./app"
+equals "$(run "$bin/mpirun.ompi" --mca mca_base_env_list 'LD_PRELOAD=/a.so;FOO' -n 1 ./app)" \
+  "env LD_PRELOAD=/a.so:$library $bin/mpirun.ompi --mca mca_base_env_list 'FOO;LD_PRELOAD' -n 1 ./app"
+
+# Another Mercutio gives way.
+equals "$(LD_PRELOAD=/other/lib/libmercutio.so.0.1.0:/a.so run "$bin/mpirun.ompi" ./app 2>/dev/null)" "$bin/mpirun.ompi -x LD_PRELOAD=/a.so:$library ./app"
 equals "$(run timeout 5 "$bin/jsrun" ./app)" "timeout 5 $bin/jsrun -E LD_PRELOAD=$library ./app"
 
 # Ranks in containers: what reaches them, and the folder of the library.
@@ -47,11 +79,31 @@ contains "$(APPTAINERENV_LD_PRELOAD=/a.so run "$bin/apptainer" exec image.sif ./
 # A launcher of the image's own MPI, inside of it, starts its ranks there.
 contains "$(run "$bin/apptainer" exec image.sif mpirun -n 2 ./app)" "APPTAINERENV_LD_PRELOAD=$library"
 
-# What starts a script starts no rank.
-for line in "sbatch job.sh" "qsub job.sh" "flux batch job.sh"; do
-  code=0
-  # shellcheck disable=SC2086
-  text="$("$MERCUTIO" run $line 2>&1)" || code=$?
+refused() {   # refused WHY WORD...: exit code 2, and why
+  local why="$1" code=0
+  shift
+  text="$("$MERCUTIO" run "$@" 2>&1)" || code=$?
   equals "$code" 2
-  contains "$text" "in the script"
+  contains "$text" "$why"
+}
+# What starts a script starts no rank.
+refused "in the script" sbatch job.sh
+refused "in the script" qsub job.sh
+refused "in the script" flux batch job.sh
+# Programs in a file.
+refused "programs in a file don't get the preload" "$bin/mpirun.ompi" --app programs
+refused "programs in a file don't get the preload" "$bin/mpiexec.hydra" -configfile programs
+refused "programs in a file don't get the preload" "$bin/mpirun_rsh" -config programs
+
+# With --report the program is a child: signals go on to it.
+for signal in USR1 HUP; do
+  (cd "$scratch" && exec "$MERCUTIO" run --report -- bash -c "trap 'echo $signal >seen; exit 3' $signal; touch ready; while :; do sleep 0.1; done" 2>/dev/null) &
+  until [ -e "$scratch/ready" ]; do sleep 0.1; done
+  kill "-$signal" $!
+  code=0
+  wait $! || code=$?
+  equals "$code" 3
+  equals "$(cat "$scratch/seen")" "$signal"
+  rm "$scratch/ready" "$scratch/seen"
 done
+[ -z "$(find "$scratch" -name '.mercutio-run-*')" ] || fail "the file of marks is left"

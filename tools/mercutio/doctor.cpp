@@ -299,7 +299,7 @@ void check_run(Report& report, const DoctorOptions& options) {
   std::printf("A run\n");
   const Words& command = options.command;
   const int at = find_launcher(command);
-  const int program_at = at < 0 ? 0 : find_program(command, at);
+  const int program_at = at < 0 ? 0 : find_program(kind_of(command[static_cast<std::size_t>(at)]), command, at);
   const bool has_program = program_at < static_cast<int>(command.size());
   const LauncherKind kind = at < 0 ? LauncherKind::kNone : kind_of(command[at]);
   if (at >= 0) report.ok("launcher", command[at] + ": " + launcher_name(kind));

@@ -36,18 +36,17 @@ LauncherKind classify_launcher(const std::string& program, const std::string& ve
 // is kept, ahead of ours.
 Words add_variables(LauncherKind kind, const Words& command, int at, const Variables& variables);
 
-// `mine` behind what is in `existing`, once: tools that wrap MPI_File_* forward to the next library.
+// `mine` behind what is in `existing`, once: tools that wrap MPI_File_* forward to the next library. Another Mercutio gives way.
 std::string append_preload(const std::string& mine, const std::string& existing);
 
 // Where ranks start in containers (apptainer or singularity exec or run): the folder of `library` is bound there, and what ranks are to
 // have in their environment becomes what containers get. Others are left as they are.
 void reach_into_containers(Words& command, Variables& variables, const std::string& library);
 
-// Why nothing that is handed on would come to ranks: it is a batch script's command. Empty: it is none.
-std::string submits_script(const Words& command);
+// Why nothing that is handed on would come to ranks: it is a batch script's command, or programs are in a file. Empty: it would.
+std::string why_none_is_reached(LauncherKind kind, const Words& command, int at);
 
-// The words of `command` up to the program of the first application context, and the program's index (size() if none).
-// Good enough for the common options of the launchers; used by `mercutio doctor` only.
-int find_program(const Words& command, int launcher_at);
+// The index of the program of the first application context; size() if there is none. What follows is the program's own.
+int find_program(LauncherKind kind, const Words& command, int launcher_at);
 
 }  // namespace mercutio::tool

@@ -13,6 +13,7 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 namespace mercutio::tool {
 namespace {
@@ -85,7 +86,8 @@ void pass_on(int signal) {
 
 int run_through(const std::vector<std::string>& words) {
   std::vector<char*> arguments = argument_vector(words);
-  struct sigaction passing {}, before[2];
+  constexpr int kPassed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU, SIGPIPE, SIGCONT, SIGWINCH, SIGURG};
+  struct sigaction passing {}, before[std::size(kPassed)];
   passing.sa_handler = pass_on;
   const pid_t child = fork();
   if (child == 0) {
@@ -94,14 +96,12 @@ int run_through(const std::vector<std::string>& words) {
   }
   if (child < 0) return 127;
   running_child = child;
-  sigaction(SIGINT, &passing, &before[0]);
-  sigaction(SIGTERM, &passing, &before[1]);
+  for (std::size_t i = 0; i < std::size(kPassed); ++i) sigaction(kPassed[i], &passing, &before[i]);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   running_child = 0;
-  sigaction(SIGINT, &before[0], nullptr);
-  sigaction(SIGTERM, &before[1], nullptr);
+  for (std::size_t i = 0; i < std::size(kPassed); ++i) sigaction(kPassed[i], &before[i], nullptr);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

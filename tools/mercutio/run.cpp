@@ -38,9 +38,9 @@ void ask_for_trace(const RunOptions& options) {
 }
 
 // What is wrong with the options, before anything starts. Empty: nothing.
-std::string mistake_in(const RunOptions& options) {
+std::string mistake_in(const RunOptions& options, LauncherKind kind, int at) {
   if (options.command.empty()) return "nothing to run; for example: mercutio run -- mpirun -n 4 ./app";
-  if (const std::string why = submits_script(options.command); !why.empty()) return why;
+  if (const std::string why = why_none_is_reached(kind, options.command, at); !why.empty()) return why;
   if (options.command.size() > 1 && options.command[1] == "--" && (options.report == "1" || options.trace == "1")) {
     const char* const option = options.report == "1" ? "--report=" : "--trace=";
     return options.command[0] + " is no program; the name of a file needs an equals sign: " + option + options.command[0];
@@ -111,7 +111,7 @@ std::string why_nothing(const RunOptions& options, int launcher_at, const Marks&
     return "MPI_Init was not seen, as in a program that uses sessions only, and so no MPI_Finalize; " +
            (left.empty() ? std::string("what each process did is in the pieces of a trace: use --trace") : "what each process did is in the trace's pieces: mercutio report " + left);
   if (marks.has('b')) return "the program ended before MPI_Finalize" + (left.empty() ? std::string() : "; what it did until then is in the trace's pieces: mercutio report " + left);
-  const auto at = static_cast<std::size_t>(find_program(options.command, launcher_at));
+  const auto at = static_cast<std::size_t>(find_program(launcher_kind(options.command, launcher_at), options.command, launcher_at));
   const std::string program = at < options.command.size() ? options.command[at] : "";
   if (is_static(program)) return program + " is linked statically and takes no preload: link it again with -lmercutio in front of the MPI";
   return "no rank called MPI_Init with Mercutio loaded. Does the program use MPI, and does the launcher hand LD_PRELOAD on? `mercutio doctor -- ...` looks into it";
@@ -121,7 +121,7 @@ std::string why_nothing(const RunOptions& options, int launcher_at, const Marks&
 std::string why_alone(const RunOptions& options, int launcher_at, const Marks& marks) {
   const std::ptrdiff_t jobs = launcher_at < 0 ? 1 : marks.count('b');
   if (jobs < 2) return "";
-  const auto at = static_cast<std::size_t>(find_program(options.command, launcher_at));
+  const auto at = static_cast<std::size_t>(find_program(launcher_kind(options.command, launcher_at), options.command, launcher_at));
   const std::string& launcher = options.command[static_cast<std::size_t>(launcher_at)];
   const std::string flavour = at < options.command.size() ? library_of_program(options.command[at]).flavour : "";
   const std::string wrong = wrong_launcher(launcher, launcher_kind(options.command, launcher_at), flavour);
@@ -166,7 +166,9 @@ Variables variables_for_ranks(const std::string& library, const Words& hints) {
 }
 
 int run(const RunOptions& options) {
-  if (const std::string mistake = mistake_in(options); !mistake.empty()) {
+  const int at = find_launcher(options.command);
+  const LauncherKind kind = launcher_kind(options.command, at);
+  if (const std::string mistake = mistake_in(options, kind, at); !mistake.empty()) {
     std::fprintf(stderr, "mercutio run: %s\n", mistake.c_str());
     return 2;
   }
@@ -178,11 +180,9 @@ int run(const RunOptions& options) {
   ask_for_trace(options);
   const bool asked = !options.report.empty() || !options.trace.empty();
   const std::optional<Marks> marks = asked && !options.print ? std::optional<Marks>(std::in_place) : std::nullopt;
-  const int at = find_launcher(options.command);
   Variables variables = variables_for_ranks(library, options.hints);
   Words command = options.command;
   reach_into_containers(command, variables, library);
-  const LauncherKind kind = launcher_kind(command, at);
   const Words line = add_variables(kind, command, at, variables);
   if (options.print) {
     if (kind == LauncherKind::kNone) {

@@ -400,9 +400,10 @@ double seconds_in_pieces(const Job& job, const JobFile& file, Direction directio
   const auto all = static_cast<double>(file.all.storage[way].bytes);
   const double most = worst(file, [way](const FileTotals& one) { return static_cast<double>(one.storage[way].bytes); });
   const double part = all > 0 ? std::min(1.0, most / all) : 1;   // of the rank that has most to do with storage
-  // Writes to a file take turns on a node, as its file system locks the file for each. Reads don't.
+  // Writes to a file take turns on a node, as its file system locks the file for each, and waiting for the lock costs as much again. Reads don't.
+  constexpr double kContended = 2;
   const double turns = direction == Direction::kWrite && file.all.ranks > 1 ? 1 / static_cast<double>(std::max<i64>(1, job.hosts)) : 0;
-  return pieces * std::max(request_seconds(job, direction) * part, request_seconds(direction) * turns) + bytes / rate_of(job, file, direction) * part;
+  return pieces * std::max(request_seconds(job, direction) * part, request_seconds(direction) * kContended * turns) + bytes / rate_of(job, file, direction) * part;
 }
 
 double seconds_with_turns(const Job& job, const ClassTotals& together, double seconds) {

@@ -379,6 +379,13 @@ TEST(Findings, ManySmallCollectiveCalls) {
   EXPECT_EQ(seconds_of(appending(500, 64), "small_collectives"), -1);
   EXPECT_EQ(seconds_of(appending(20'000, MiB), "small_collectives"), -1);
   EXPECT_EQ(seconds_of(appending(20'000, 64, 4000), "small_collectives"), -1) << "each open has few";
+  const Job in_turn = job_with(4, [](i64 rank, FileTotals& f) {   // three of four ranks have nothing to write
+    f.opens = 1;
+    ClassTotals& writes = f.of(Direction::kWrite, true);
+    calls(writes, 20'000, rank == 0 ? 64 : 0, 4 * kSecond);
+    writes.small_calls = rank == 0 ? 20'000 : 0;
+  });
+  EXPECT_EQ(first_of(in_turn), "small_collectives");
 }
 
 TEST(Findings, OpenedAndSynchronisedAgainAndAgain) {

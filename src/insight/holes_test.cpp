@@ -38,9 +38,23 @@ Job job_that_writes_holes(i64 every, double merging) {
   return job;
 }
 
+// Two ranks write every other 256 bytes, and the file grows meanwhile: much of what lies between is not there yet when it is read.
+TEST(Findings, PiecesOfAGrowingFileAreAllCounted) {
+  Job job = job_with(2, [](i64, FileTotals& f) {
+    ClassTotals& writes = f.of(Direction::kWrite, false);
+    calls(writes, 10, 8 * MiB, kSecond / 10);
+    writes.strided_calls = 10, writes.piece_bytes = 10 * 256;
+    phase(writes, Phase::kSieve, 0.05), phase(writes, Phase::kStorage, 0.03);
+    f.merged_bytes = 81 * MiB, f.storage[1].bytes = 160 * MiB;
+    f.end_offset = 1, f.last_ns = kSecond;
+  });
+  job.files[0].file_system = "tmpfs";
+  EXPECT_EQ(saved_by(job, "merged_writes", "romio_ds_write=disable"), -1) << "655,360 writes take longer";
+}
+
 // A remedy for what some accesses do gains no waiting of others.
 TEST(Findings, WaitingIsNotDueToMerging) {
-  const double pieces = 2 * 1000 * 64, apart = pieces * 0.75e-6 + 1000.0 * 256 * KiB / 10e9;
+  const double pieces = 2 * 1000 * 64, apart = pieces * 2 * 0.75e-6 + 1000.0 * 256 * KiB / 10e9;
   EXPECT_NEAR(saved_by(job_that_writes_holes(1, 1), "merged_writes", "romio_ds_write=disable"), 2 - apart, 0.001);
   EXPECT_NEAR(saved_by(job_that_writes_holes(1, 1), "merged_writes", "without holes"), 1 + 1.1 / 2, 0.001) << "half of what is written is new";
   EXPECT_EQ(saved_by(job_that_writes_holes(1, 0.01), "merged_writes", "romio_ds_write=disable"), -1) << "pieces take longer";
@@ -87,7 +101,7 @@ TEST(Findings, RanksOfANodeWriteInTurns) {
   };
   const double pieces = 50.0 * MiB / 512 * 0.75e-6, bytes = 50.0 * MiB / 10e9;
   EXPECT_NEAR(merging(1), 1 - pieces - bytes, 0.001);
-  EXPECT_NEAR(merging(4), 1 - 4 * pieces - bytes, 0.001);
+  EXPECT_NEAR(merging(2), 1 - 2 * 2 * pieces - bytes, 0.001) << "and what waiting for the lock costs";
 }
 
 // Where ranks wait for a core as long as they have one, what is reckoned for a usual machine takes twice as long.

@@ -88,7 +88,9 @@ std::optional<Detection> small_collectives(const Job& job, const JobFile& file) 
     return static_cast<double>(of(one, Direction::kRead, true).calls + of(one, Direction::kWrite, true).calls);
   });
   const i64 calls = reads.calls + writes.calls;
-  if (file.all.ranks < 2 || most < kManyCalls || 2 * (reads.small_calls + writes.small_calls) < calls) return {};
+  // Half of the calls at least are small, too, if the average is less than half as much: ranks without data take part in many calls.
+  const bool small = 2 * (reads.small_calls + writes.small_calls) >= calls || 2 * (reads.bytes + writes.bytes) < calls * kSmallBytes;
+  if (file.all.ranks < 2 || most < kManyCalls || !small) return {};
   if (most < kManyTimes * worst(file, opens_of)) return {};   // they are the first ones of opens, which take longer
   const double work = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
   double after = 0;
@@ -400,6 +402,7 @@ bool is_ignored(const JobFile& file, const std::string& note) {
 }
 
 std::optional<Detection> ignored_hints(const Job&, const JobFile& file) {
+  constexpr i64 kNamed = 8;
   std::string refused;
   i64 count = 0;
   for (const TraceText& text : file.texts) {
@@ -408,10 +411,11 @@ std::optional<Detection> ignored_hints(const Job&, const JobFile& file) {
       end = std::min(text.text.find('\n', at), text.text.size());
       const std::string line = text.text.substr(at, end - at);
       if (!is_ignored(file, line) || refused.find(line) != std::string::npos) continue;
-      if (++count <= 2) refused += (refused.empty() ? "" : "; ") + line;
+      if (++count <= kNamed) refused += (refused.empty() ? "" : "; ") + line;
     }
   }
   if (count == 0) return {};
+  if (count > kNamed) refused += "; and " + number_text(count - kNamed) + " more";
   return Detection{refused, {{"correct or drop " + std::string(count == 1 ? "it" : "them") + "; `mercutio hints` lists what there is", 0}}};
 }
 

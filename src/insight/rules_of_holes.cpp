@@ -43,16 +43,18 @@ Merging merging_of(const JobFile& file) {
   const auto merged = std::min(stored, static_cast<double>(all.merged));
   // What was read to be merged was written back: the data, and the holes, which are more than the program wrote. A new file has nothing to
   // be read; then all may be merging.
+  const ClassTotals &alone = of(file.all, Direction::kWrite, false), &together = of(file.all, Direction::kWrite, true);
+  const auto pieces = static_cast<double>(alone.piece_bytes + together.piece_bytes), calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
+  const auto strided = static_cast<double>(alone.strided_calls + together.strided_calls);
   const double holes = std::max(0.0, stored - written);
   Merging merging{.stored = stored, .bytes = written};
-  if (merged > holes) merging.stored = merged, merging.bytes = merged - holes;
+  // Where the file grows meanwhile, less is read than written back. Independent writes are merged all alike, if all of them are strided.
+  const bool alike = together.calls == 0 && alone.strided_calls == alone.calls;
+  if (merged > holes && !alike) merging.stored = merged, merging.bytes = merged - holes;
   // Of all, with those that mercutio_adapt has carried out in another way.
   const auto part = [](double some, i64 of_all) { return of_all > 0 ? some / static_cast<double>(of_all) : 1; };
   merging.part = part(merging.stored, file.all.storage[1].bytes);
   merging.sieved = part(static_cast<double>(all.merged), file.all.merged_bytes);
-  const ClassTotals &alone = of(file.all, Direction::kWrite, false), &together = of(file.all, Direction::kWrite, true);
-  const auto pieces = static_cast<double>(alone.piece_bytes + together.piece_bytes), calls = static_cast<double>(std::max<i64>(1, alone.calls + together.calls));
-  const auto strided = static_cast<double>(alone.strided_calls + together.strided_calls);
   // Calls that are not strided have one piece each, with all of the rest.
   const double of_strided = pieces - (written - merging.bytes);
   const double piece = strided > 0 && strided < calls && of_strided > 0 ? of_strided / strided : pieces / calls;

@@ -33,4 +33,13 @@ for mpi in mpich openmpi; do
   [ -p pipe ] && [ -L link ] || fail "replaced: $(ls -l)"
   [ ! -e pipe.pieces ] || fail "pieces of no trace"
 done
+# A report does not replace the trace that it is made of.
+echo trace >a.mtrace
+for line in "a.mtrace -o a.mtrace" "b.mtrace --compare a.mtrace --perfetto ./a.mtrace" "b.mtrace -o page --perfetto page"; do
+  code=0
+  # shellcheck disable=SC2086
+  "$MERCUTIO" report $line 2>err || code=$?
+  equals "$code" 2
+done
+equals "$(cat a.mtrace)" trace
 [ "$ran" -gt 0 ] || { echo "no MPI: only half was tried"; exit 77; }

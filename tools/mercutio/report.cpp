@@ -410,9 +410,22 @@ int draw(const ReportOptions& options, const Job& job) {
   return code;
 }
 
+// Two names for one file, of which one would be overwritten. Empty: all are different.
+std::string why_overwritten(const ReportOptions& options) {
+  const std::string *const outputs[] = {&options.page, &options.perfetto}, *const inputs[] = {&options.trace, &options.compare};
+  for (const std::string* out : outputs)
+    for (const std::string* in : inputs)
+      if (!out->empty() && !in->empty() && !resolved(*out).empty() && resolved(*out) == resolved(*in)) return *out + " is the trace itself, and is not overwritten";
+  return !options.page.empty() && options.page == options.perfetto ? options.page + " can't be both the page and the Perfetto trace" : "";
+}
+
 }  // namespace
 
 int report(const ReportOptions& options) {
+  if (const std::string why = why_overwritten(options); !why.empty()) {
+    std::fprintf(stderr, "mercutio report: %s\n", why.c_str());
+    return 2;
+  }
   Job job;
   if (!read_job(options.trace, job)) return 1;
   if (options.json) print_json(stdout, job, options.events);

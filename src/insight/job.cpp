@@ -261,13 +261,14 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<s
     auto read = read_folder(place, of_pieces);
     if (!read && (folder || !there)) return std::move(read).error();
     if (read) pieces = std::move(*read);
+    if (!read && of_pieces.empty()) of_pieces.push_back(place + " can't be read, and may be of a later job: " + read.error().what);
   } else if (!there) {
     return Error{ErrorClass::kNoSuchFile, "there is no such trace"};
   }
   const bool newer = newest_start(pieces) > newest_start(traces);
   if (traces.empty() && pieces.empty()) return Error{ErrorClass::kFile, "holds no trace"};
   if (newer && there && !folder) of_pieces.push_back("a later job has not ended, or was killed: this is what it has done, from " + place);
-  if (newer && notes) *notes = std::move(of_pieces);
+  if ((newer || pieces.empty()) && notes) *notes = std::move(of_pieces);
   if (newer) traces = std::move(pieces);
   if (newer || path.ends_with(kPieceSuffix)) keep_one_job(traces);   // a trace is of one job, whatever its clocks say
   std::sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });

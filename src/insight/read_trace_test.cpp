@@ -120,6 +120,10 @@ TEST(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
   EXPECT_EQ(found(1), "third");
   write_to(trace + ".pieces/node.piece", {});
   EXPECT_EQ(found(0), "second");
+  std::vector<std::byte> damaged = make()->snapshot({});
+  damaged.resize(damaged.size() / 2);
+  write_to(trace + ".pieces/node.piece", damaged);
+  EXPECT_EQ(found(1), "second") << "a note says that something is there, and can't be read";
   std::filesystem::remove_all(folder);
 }
 

@@ -1,4 +1,5 @@
 """The page: one HTML file that needs nothing else."""
+import re
 from pathlib import Path
 
 import jinja2
@@ -7,6 +8,7 @@ from . import charts
 from .job import PHASE_LABELS, bytes_text, count_text, rate_text, seconds_text
 
 MOST_FILES, SHOWN_FILES = 50, 6
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufdd0-\ufdef\ufffe\uffff]")
 
 
 def differences(job, other):
@@ -32,8 +34,13 @@ def anchor(title):
     return title.lower().replace(" ", "-")
 
 
+def shown(value):
+    """Text as HTML may hold it: without control characters, and without marks that turn the direction of writing."""
+    return UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", value) if type(value) is str else value   # no Markup, which is the page's own
+
+
 def render(job, other=None):
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True)
+    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(Path(__file__).parent), autoescape=True, trim_blocks=True, finalize=shown)
     environment.filters.update(seconds=seconds_text, bytes=bytes_text, rate=rate_text, count=count_text, anchor=anchor)
     drawn = [
         ("Comparison", "Where the time of both runs went.", charts.comparison(job, other) if other else None),

@@ -49,6 +49,13 @@ equals "$(run "$bin/mpirun_rsh" -np 2 -hostfile hosts LD_PRELOAD=/a.so $app)" "$
 equals "$(run "$bin/mpirun_rsh" -np 2 -hostfile hosts /scratch/none arg)" "$bin/mpirun_rsh -np 2 -hostfile hosts LD_PRELOAD=$library /scratch/none arg"
 equals "$(run "$bin/mpirun_rsh" -np 2 h1 h2 ./none arg)" "$bin/mpirun_rsh -np 2 h1 h2 LD_PRELOAD=$library ./none arg"
 
+equals "$(run "$bin/mpirun_rsh" -np 2 ./none arg)" "$bin/mpirun_rsh -np 2 LD_PRELOAD=$library ./none arg"
+equals "$(run "$bin/mpirun_rsh" -np 2 -f hosts none A=1)" "$bin/mpirun_rsh -np 2 -f hosts LD_PRELOAD=$library none A=1"
+equals "$(run "$bin/mpirun_rsh" -hostfile=hosts -np 2 A=1 none)" "$bin/mpirun_rsh -hostfile=hosts -np 2 A=1 LD_PRELOAD=$library none"
+equals "$(run "$bin/mpirun_rsh" -launcher ssh -np=2 h1 h2 none)" "$bin/mpirun_rsh -launcher ssh -np=2 h1 h2 LD_PRELOAD=$library none"
+equals "$(run "$bin/aprun" -n 2 --environment-override LD_PRELOAD=/a.so ./app)" "$bin/aprun -n 2 --environment-override LD_PRELOAD=/a.so:$library ./app"
+equals "$(run "$bin/mpiexec.hydra" -genv=LD_PRELOAD=/a.so -n=1 ./app)" "$bin/mpiexec.hydra -genv=LD_PRELOAD=/a.so:$library -n=1 ./app"
+
 # What follows the program is the program's own, also where it looks like an option of the launcher.
 equals "$(run "$srun" python3 x.py --export csv --n 3)" "env LD_PRELOAD=$library $srun python3 x.py --export csv --n 3"
 equals "$(run "$srun" -n 1 --mem 2G ./app --export=NONE)" "env LD_PRELOAD=$library $srun -n 1 --mem 2G ./app --export=NONE"
@@ -56,6 +63,11 @@ equals "$(run "$bin/mpirun.ompi" -n 1 --mca a b ./app -x LD_PRELOAD=/a.so)" "$bi
 equals "$(run "$bin/mpirun.ompi" -n 1 ./a -x LD_PRELOAD=/a.so : -n 1 -x LD_PRELOAD=/b.so ./b)" \
   "$bin/mpirun.ompi -x LD_PRELOAD=$library -n 1 ./a -x LD_PRELOAD=/a.so : -n 1 -x LD_PRELOAD=/b.so:$library ./b"
 equals "$(run "$bin/mpiexec.hydra" -n 1 ./app -genv LD_PRELOAD /a.so)" "$bin/mpiexec.hydra -genv LD_PRELOAD $library -n 1 ./app -genv LD_PRELOAD /a.so"
+equals "$(run "$bin/mpiexec.hydra" -pmi-port ./app -env LD_PRELOAD /a.so : ./b)" "$bin/mpiexec.hydra -genv LD_PRELOAD $library -pmi-port ./app -env LD_PRELOAD /a.so : ./b"
+equals "$(run "$srun" -lN2 -un 4 --export=NONE ./app --export=A)" "env LD_PRELOAD=$library $srun --export=LD_PRELOAD -lN2 -un 4 ./app --export=A"
+equals "$(run "$srun" -J --export=A -F hosts --export=A --export=NONE ./app)" "env LD_PRELOAD=$library $srun --export=LD_PRELOAD -J --export=A -F hosts ./app"
+equals "$(run "$bin/jsrun" -i ./app --env LD_PRELOAD=/a.so)" "$bin/jsrun -E LD_PRELOAD=$library -i ./app --env LD_PRELOAD=/a.so"
+equals "$(run "$bin/flux" run -xN 2 -o mpi=none ./app -n 2)" "$bin/flux run -xN 2 -o mpi=none --env=LD_PRELOAD=$library ./app -n 2"
 equals "$(run "$bin/jsrun" -n 2 ./app -E LD_PRELOAD=/a.so)" "$bin/jsrun -E LD_PRELOAD=$library -n 2 ./app -E LD_PRELOAD=/a.so"
 equals "$(run "$bin/aprun" -n 2 ./app -e LD_PRELOAD=/a.so)" "$bin/aprun -e LD_PRELOAD=$library -n 2 ./app -e LD_PRELOAD=/a.so"
 
@@ -64,6 +76,15 @@ equals "$(OMPI_MCA_mca_base_env_list='FOO=1' run "$bin/mpirun.ompi" -n 1 ./app)"
   "env LD_PRELOAD=$library 'OMPI_MCA_mca_base_env_list=FOO=1;LD_PRELOAD' $bin/mpirun.ompi -n 1 ./app"
 equals "$(run "$bin/mpirun.ompi" --mca mca_base_env_list 'LD_PRELOAD=/a.so;FOO' -n 1 ./app)" \
   "env LD_PRELOAD=/a.so:$library $bin/mpirun.ompi --mca mca_base_env_list 'FOO;LD_PRELOAD' -n 1 ./app"
+
+# -x on the line doesn't come to programs in a file, the list does.
+mkdir "$scratch/files"
+echo "-n 1 ./app" >"$scratch/files/programs"
+echo "-x A=1 -n 1 ./app" >"$scratch/files/programs-x"
+echo "-n 1 -env LD_PRELOAD /a.so ./app" >"$scratch/files/programs-preload"
+equals "$(run "$bin/mpirun.ompi" --app "$scratch/files/programs")" \
+  "env LD_PRELOAD=$library OMPI_MCA_mca_base_env_list=LD_PRELOAD $bin/mpirun.ompi --app $scratch/files/programs"
+equals "$(run "$bin/mpiexec.hydra" -configfile "$scratch/files/programs")" "$bin/mpiexec.hydra -genv LD_PRELOAD $library -configfile $scratch/files/programs"
 
 # Another Mercutio gives way.
 equals "$(LD_PRELOAD=/other/lib/libmercutio.so.0.1.0:/a.so run "$bin/mpirun.ompi" ./app 2>/dev/null)" "$bin/mpirun.ompi -x LD_PRELOAD=/a.so:$library ./app"
@@ -91,19 +112,47 @@ refused "in the script" sbatch job.sh
 refused "in the script" qsub job.sh
 refused "in the script" flux batch job.sh
 # Programs in a file.
-refused "programs in a file don't get the preload" "$bin/mpirun.ompi" --app programs
-refused "programs in a file don't get the preload" "$bin/mpiexec.hydra" -configfile programs
+refused "does not take beside -x" "$bin/mpirun.ompi" --app "$scratch/files/programs-x"
+refused "does not take beside -x" "$bin/mpirun.ompi" -x A --app="$scratch/files/programs"
+refused "a LD_PRELOAD of their own" "$bin/mpiexec.hydra" -configfile "$scratch/files/programs-preload"
 refused "programs in a file don't get the preload" "$bin/mpirun_rsh" -config programs
 
-# With --report the program is a child: signals go on to it.
-for signal in USR1 HUP; do
-  (cd "$scratch" && exec "$MERCUTIO" run --report -- bash -c "trap 'echo $signal >seen; exit 3' $signal; touch ready; while :; do sleep 0.1; done" 2>/dev/null) &
-  until [ -e "$scratch/ready" ]; do sleep 0.1; done
-  kill "-$signal" $!
+# With --report the program is a child: signals go on to it, and to it only.
+child() {   # child COMMAND: starts it under --report, in a folder of its own, and waits for its word
+  rm -f "$scratch/ready" "$scratch/seen"
+  (cd "$scratch" && exec "$MERCUTIO" run --report -- bash -c "$1; touch ready; while :; do sleep 0.1; done" 2>/dev/null) &
+  until [ -e "$scratch/ready" ]; do
+    kill -0 $! || fail "the program did not start"
+    sleep 0.1
+  done
+}
+ends_with() {   # ends_with CODE
   code=0
   wait $! || code=$?
-  equals "$code" 3
+  equals "$code" "$1"
+}
+for signal in USR1 HUP USR2 QUIT ALRM XCPU VTALRM PIPE WINCH URG TERM; do
+  child "trap 'echo $signal >seen; exit 3' $signal"
+  kill "-$signal" $!
+  ends_with 3
   equals "$(cat "$scratch/seen")" "$signal"
-  rm "$scratch/ready" "$scratch/seen"
 done
+child :
+kill -USR1 $!
+ends_with $((128 + $(kill -l USR1)))
+
+# Both stop at TSTP, and go on.
+state() { ps -o state= -p "$1" | tr -d ' '; }
+child "echo \$\$ >number; trap 'echo on >seen' CONT; trap 'exit 4' USR1"
+number="$(cat "$scratch/number")"
+kill -TSTP $!
+for _ in $(seq 100); do
+  [ "$(state $!)$(state "$number")" = TT ] && break
+  sleep 0.1
+done
+equals "$(state $!)$(state "$number")" TT
+kill -CONT $!
+until [ -e "$scratch/seen" ]; do sleep 0.1; done
+kill -USR1 $!
+ends_with 4
 [ -z "$(find "$scratch" -name '.mercutio-run-*')" ] || fail "the file of marks is left"

@@ -3,10 +3,10 @@
 #include "launcher.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
+#include <fstream>
 
 #include "bench/common.h"
+#include "launcher_line.h"
 #include "process.h"
 
 namespace mercutio::tool {
@@ -44,100 +44,6 @@ std::string join(const std::string& name, const std::string& value) {
   return name + "=" + value;
 }
 
-// What a launcher's manual says: options that take the next word as their value, without their dashes, and those that take two words.
-struct LauncherOptions {
-  LauncherKind kind;
-  std::string_view valued, pairs;
-  bool contexts = false;   // several programs, with ":" between
-};
-constexpr LauncherOptions kOptions[] = {
-    {LauncherKind::kOpenMpi,
-     " n np c N npernode npersocket host H hostfile machinefile default-hostfile x wdir wd path prefix map-by bind-to rank-by cpu-set cpu-list slot-list rf"
-     " rankfile ppr app output-filename output timeout stdin preload-files tune am personality dvm dvm-uri pset launch-agent ompi-server server-wait-time"
-     " xml-file xterm report-uri report-pid stream-buffering display runtime-options rtos mca-base-param-file max-restarts tag-output-to ",
-     " mca gmca omca pmixmca prtemca ", true},
-    {LauncherKind::kHydra,
-     " n np f hosts host hostfile machinefile machine wdir path configfile iface launcher launcher-exec bootstrap bootstrap-exec bootstrap-exec-args rmk"
-     " bind-to map-by membind topolib ppn perhost grr ranks-per-proc ckpoint-interval ckpoint-prefix ckpoint-num ckpointlib outfile-pattern errfile-pattern"
-     " outfile errfile nameserver usize arch soft order-nodes demux localhost prepend-pattern envlist genvlist hosts-group branch-count gtool gtoolfile"
-     " pmi-port s timeout ",
-     " genv env ", true},
-    {LauncherKind::kSrun,
-     " A b B c C d D e G i J L m M n N o p q r S t T w W x account acctg-freq begin chdir cluster-constraint clusters comment constraint container"
-     " core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency distribution epilog error exclude export"
-     " extra extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags het-group hint input job-name jobid"
-     " licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincpus mpi msg-timeout network nodefile nodelist nodes ntasks"
-     " ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode output pack-group partition power prefer priority profile prolog qos"
-     " relative reservation signal slurmd-debug sockets-per-node switches task-epilog task-prolog thread-spec threads threads-per-core time time-min tmp"
-     " tres-bind tres-per-task uid wait wckey ",
-     "", true},
-    {LauncherKind::kFlux,
-     " n N c g t o S B q setattr setopt env env-remove env-file rlimit input output error job-name queue bank dependency requires begin-time urgency cwd"
-     " signal add-file cores tasks-per-node tasks-per-core gpus-per-node cores-per-task gpus-per-task nodes ntasks nslots time-limit log log-stderr taskmap"
-     " conf flags ",
-     ""},
-    {LauncherKind::kJsrun,
-     " n a c g r d l p b e h k o t m i E F D J K L M P U X nrs tasks_per_rs cpu_per_rs gpu_per_rs rs_per_host launch_distribution latency_priority np bind"
-     " env env_eval chdir stdio_stdout stdio_stderr stdio_input stdio_mode erf_input smpiargs use_reservation memory_per_rs exit_on_error pre_post_exec"
-     " stdio_stderr ",
-     ""},
-    {LauncherKind::kAprun, " n N d S sn sl cc cp L l m e a D F j M p r t P environment-override pes pes-per-node cpu-binding ", ""},
-    {LauncherKind::kRsh, " np n hostfile config sg ", ""},
-};
-
-const LauncherOptions* options_of(LauncherKind kind) {
-  const auto* const found = std::find_if(std::begin(kOptions), std::end(kOptions), [kind](const LauncherOptions& one) { return one.kind == kind; });
-  return found == std::end(kOptions) ? nullptr : found;
-}
-
-// "--np" and "-np" are "np".
-std::string_view name_of_option(std::string_view word) {
-  const std::size_t begin = std::min(word.find_first_not_of('-'), word.size());
-  return word.substr(begin);
-}
-
-bool is_in(std::string_view names, std::string_view name) {
-  return !name.empty() && names.find(" " + std::string(name) + " ") != std::string_view::npos;
-}
-
-std::size_t words_of_option(const LauncherOptions& options, const Words& words, std::size_t i) {
-  const std::string_view name = name_of_option(words[i]);
-  if (is_in(options.pairs, name)) {
-    const bool joined_pair = options.kind == LauncherKind::kHydra && i + 1 < words.size() && contains(words[i + 1], "=");
-    return joined_pair ? 2 : 3;
-  }
-  return is_in(options.valued, name) ? 2 : 1;
-}
-
-// One application context: the words after the launcher or a ":", up to the next one.
-struct Context {
-  std::size_t from = 0, program = 0, to = 0;   // options, then the program with its arguments
-};
-
-std::size_t program_from(LauncherKind kind, const Words& words, std::size_t from, std::size_t to) {
-  const LauncherOptions* const options = options_of(kind);
-  static constexpr LauncherOptions kUnknown{LauncherKind::kNone, "", ""};
-  std::size_t i = from;
-  while (i < to && starts_with(words[i], "-")) {
-    if (words[i] == "--") return i + 1;
-    i += words_of_option(options ? *options : kUnknown, words, i);
-  }
-  return std::min(i, to);
-}
-
-std::vector<Context> contexts_of(LauncherKind kind, const Words& words, int at) {
-  const LauncherOptions* const options = options_of(kind);
-  std::vector<Context> contexts;
-  std::size_t from = static_cast<std::size_t>(at) + (kind == LauncherKind::kFlux ? 2 : 1);
-  while (from <= words.size()) {
-    std::size_t to = from;
-    while (to < words.size() && !(options && options->contexts && words[to] == ":")) ++to;
-    contexts.push_back({from, program_from(kind, words, from, to), to});
-    from = to + 1;
-  }
-  return contexts;
-}
-
 // Takes the words of the line that set LD_PRELOAD themselves out of play: ours goes behind their value.
 std::string merged(const std::string& value, const std::string& name, const std::string& theirs) {
   return name == kPreload ? append_preload(value, theirs) : theirs;
@@ -148,7 +54,7 @@ std::string merged(const std::string& value, const std::string& name, const std:
 bool merge_option(Words& words, const Context& context, const Words& options, const std::pair<std::string, std::string>& variable) {
   const auto& [name, value] = variable;
   bool found = false;
-  for (std::size_t i = context.from; i < context.program; ++i) {
+  for (const std::size_t i : context.options) {
     for (const std::string& option : options) {
       const std::string before = starts_with(option, "--") ? option + "=" : option;
       const bool apart = words[i] == option && i + 1 < context.program;
@@ -163,20 +69,24 @@ bool merge_option(Words& words, const Context& context, const Words& options, co
   return found;
 }
 
+// -genv NAME value, -genv NAME=value or -genv=NAME=value, and -env for one context.
 bool merge_hydra(Words& words, const Context& context, const std::string& name, const std::string& value) {
   bool global = false;
-  for (std::size_t i = context.from; i + 1 < context.program; ++i) {
-    const bool is_global = words[i] == "-genv" || words[i] == "--genv";
-    if (!is_global && words[i] != "-env" && words[i] != "--env") continue;
-    std::string& word = words[i + 1];
-    if (word == name && i + 2 < context.program) {
+  for (const std::size_t i : context.options) {
+    const std::string option(name_of_option(words[i])), kind = option.substr(0, option.find('='));
+    const bool apart = kind == option;
+    if ((kind != "genv" && kind != "env") || (apart && i + 1 >= context.program)) continue;
+    std::string& word = apart ? words[i + 1] : words[i];
+    const std::size_t begin = apart ? 0 : word.find('=') + 1;
+    const std::string text = word.substr(begin);
+    if (text == name && apart && i + 2 < context.program) {
       words[i + 2] = merged(value, name, words[i + 2]);
-    } else if (starts_with(word, name + "=")) {
-      word = join(name, merged(value, name, word.substr(name.size() + 1)));
+    } else if (starts_with(text, name + "=")) {
+      word.replace(begin, std::string::npos, join(name, merged(value, name, text.substr(name.size() + 1))));
     } else {
       continue;
     }
-    global |= is_global;
+    global |= kind == "genv";
   }
   return global;
 }
@@ -188,12 +98,29 @@ void insert(Words& words, std::size_t place, const Words& more) {
 // With a list of variables to hand on, Open MPI refuses -x: the names go to the list, and the values into its own environment.
 constexpr const char* kOpenMpiList = "mca_base_env_list";
 
+// It doesn't know the list.
+bool is_prterun(const Words& command, int at) {
+  return base_name(command[static_cast<std::size_t>(at)]) == "prterun";
+}
+
 // The index of the list on the line; 0: there is none.
 std::size_t find_list(const Words& words, const std::vector<Context>& contexts) {
   for (const Context& context : contexts)
-    for (std::size_t i = context.from; i + 2 < context.program; ++i)
-      if (name_of_option(words[i]) == "mca" && words[i + 1] == kOpenMpiList) return i + 2;
+    for (const std::size_t i : context.options)
+      if (name_of_option(words[i]) == "mca" && i + 2 < words.size() && words[i + 1] == kOpenMpiList) return i + 2;
   return 0;
+}
+
+// The first option of this name, with its dashes, and its value; empty: there is none.
+std::pair<std::string, std::string> find_option(const Words& words, const std::vector<Context>& contexts, const std::string& name) {
+  for (const Context& context : contexts) {
+    for (const std::size_t i : context.options) {
+      const std::string option(name_of_option(words[i]));
+      if (option == name) return {words[i], i + 1 < words.size() ? words[i + 1] : ""};
+      if (starts_with(option, name + "=")) return {words[i].substr(0, words[i].find('=')), option.substr(name.size() + 1)};
+    }
+  }
+  return {};
 }
 
 Words with_openmpi_list(Words command, int at, Variables variables, std::size_t on_line) {
@@ -219,7 +146,9 @@ Words with_openmpi_list(Words command, int at, Variables variables, std::size_t 
 Words with_openmpi(Words command, int at, const Variables& variables) {
   const std::vector<Context> contexts = contexts_of(LauncherKind::kOpenMpi, command, at);
   const std::size_t list = find_list(command, contexts);
-  if (list > 0 || !environment(std::string("OMPI_MCA_") + kOpenMpiList).empty()) return with_openmpi_list(std::move(command), at, variables, list);
+  const bool of_file = !find_option(command, contexts, "app").first.empty();   // -x on the line doesn't come to its programs
+  const bool listed = list > 0 || of_file || !environment(std::string("OMPI_MCA_") + kOpenMpiList).empty();
+  if (listed && !is_prterun(command, at)) return with_openmpi_list(std::move(command), at, variables, list);
   for (auto context = contexts.rbegin(); context != contexts.rend(); ++context) {
     Words extra;
     for (const auto& variable : variables) {
@@ -244,7 +173,7 @@ Words with_option(LauncherKind kind, Words command, int at, const Variables& var
 Words with_flux(Words command, int at, const Variables& variables) {
   const Context context = contexts_of(LauncherKind::kFlux, command, at).front();
   std::string theirs;
-  for (std::size_t i = context.from; i < context.program; ++i) {
+  for (const std::size_t i : context.options) {
     const bool apart = command[i] == "--env" && i + 1 < context.program;
     if (!apart && !starts_with(command[i], "--env=")) continue;
     const std::string rule = apart ? command[i + 1] : command[i].substr(std::string("--env=").size());
@@ -261,38 +190,20 @@ Words with_flux(Words command, int at, const Variables& variables) {
   return command;
 }
 
-bool sets_variable(const std::string& word) {
-  const std::size_t equals = word.find('=');
-  return equals != std::string::npos && equals > 0 && word.find_first_of("/-.:") > equals;
-}
-
-// Directly before the program, which comes after options, as many names of hosts as ranks where there is no host file, and the user's own variables.
+// Directly before the program.
 Words with_rsh(Words command, int at, const Variables& variables) {
   const Context context = contexts_of(LauncherKind::kRsh, command, at).front();
-  std::size_t hosts = 0, place = context.program;
-  for (std::size_t i = context.from; i + 1 < context.program; ++i) {
-    const std::string_view option = name_of_option(command[i]);
-    if (option == "np" || option == "n") hosts = static_cast<std::size_t>(std::max(0L, std::strtol(command[i + 1].c_str(), nullptr, 10)));
-    if (option == "hostfile") {
-      hosts = 0;
-      break;
-    }
-  }
-  const auto is_host = [](const std::string& word) { return !sets_variable(word) && !contains(word, "/"); };
-  for (; hosts > 0 && place + 1 < command.size() && is_host(command[place]); --hosts) ++place;
-  const std::size_t first = place;
-  while (place < command.size() && sets_variable(command[place])) ++place;
   Words extra;
   for (const auto& [name, value] : variables) {
     bool set = false;
-    for (std::size_t i = first; i < place; ++i) {
+    for (std::size_t i = context.from; i < context.program; ++i) {
       if (!starts_with(command[i], join(name, ""))) continue;
       command[i] = join(name, merged(value, name, command[i].substr(name.size() + 1)));
       set = true;
     }
     if (!set) extra.push_back(join(name, value));
   }
-  insert(command, place, extra);
+  insert(command, context.program, extra);
   return command;
 }
 
@@ -312,12 +223,14 @@ Words with_hydra(Words command, int at, const Variables& variables) {
 Words limits_of_srun(Words& command, const Context& context) {
   const std::string of_srun = environment("SRUN_EXPORT_ENV");
   std::string list = of_srun.empty() ? environment("SLURM_EXPORT_ENV") : of_srun;
-  for (std::size_t i = context.from; i < context.program; ++i) {
-    const bool apart = command[i] == "--export" && i + 1 < context.program;
-    if (!apart && !starts_with(command[i], "--export=")) continue;
-    list = apart ? command[i + 1] : command[i].substr(std::string("--export=").size());
-    command.erase(command.begin() + static_cast<long>(i), command.begin() + static_cast<long>(i) + (apart ? 2 : 1));
-    break;
+  bool found = false;   // of several, the last one counts
+  for (auto option = context.options.rbegin(); option != context.options.rend(); ++option) {
+    const auto word = command.begin() + static_cast<long>(*option);
+    const bool apart = *word == "--export" && *option + 1 < context.program;
+    if (!apart && !starts_with(*word, "--export=")) continue;
+    if (!found) list = apart ? word[1] : word->substr(std::string("--export=").size());
+    found = true;
+    command.erase(word, word + (apart ? 2 : 1));
   }
   return list == "ALL" ? Words{} : split(list, ',');
 }
@@ -347,6 +260,14 @@ Words with_srun(Words command, int at, Variables variables) {
   for (const auto& [name, value] : variables) before.push_back(join(name, value));
   if (!variables.empty()) insert(command, static_cast<std::size_t>(at), before);
   return command;
+}
+
+// The word itself, or WORD=value.
+bool has_word(const std::string& path, const std::string& word) {
+  std::ifstream in(path);
+  for (std::string next; in >> next;)
+    if (next == word || starts_with(next, word + "=")) return true;
+  return false;
 }
 
 }  // namespace
@@ -472,14 +393,19 @@ std::string why_none_is_reached(LauncherKind kind, const Words& command, int at)
   const bool flux = name == "flux" && command.size() > 1 && (command[1] == "batch" || command[1] == "alloc");
   if (flux) return "flux " + command[1] + " starts a script, and no rank. Put `mercutio run --` in the script, before flux run";
   if (at < 0) return "";
-  const char* const of_file = kind == LauncherKind::kOpenMpi ? "app" : kind == LauncherKind::kRsh ? "config" : kind == LauncherKind::kHydra ? "configfile" : "";
-  for (const Context& context : contexts_of(kind, command, at)) {
-    for (std::size_t i = context.from; i < context.program; ++i) {
-      if (*of_file && name_of_option(command[i]) == of_file)
-        return command[i] + ": programs in a file don't get the preload. Give them on the command line, or begin each in the file with env LD_PRELOAD=...";
-    }
+  const std::vector<Context> contexts = contexts_of(kind, command, at);
+  const char* const option = kind == LauncherKind::kOpenMpi ? "app" : kind == LauncherKind::kRsh ? "config" : kind == LauncherKind::kHydra ? "configfile" : "";
+  const auto [word, file] = find_option(command, contexts, option);
+  if (word.empty()) return "";
+  std::string why;
+  if (kind == LauncherKind::kRsh || is_prterun(command, at)) {
+    why = "programs in a file don't get the preload";
+  } else if (kind == LauncherKind::kHydra) {   // what it says of a variable counts more than the line
+    if (has_word(file, kPreload)) why = "the programs in " + file + " have a LD_PRELOAD of their own, and don't get the preload";
+  } else if (has_word(file, "-x") || !find_option(command, contexts, "x").first.empty()) {
+    why = std::string("programs in a file get the preload by ") + kOpenMpiList + ", which Open MPI does not take beside -x";
   }
-  return "";
+  return why.empty() ? "" : word + ": " + why + ". Give them on the command line, or begin each in the file with env LD_PRELOAD=...";
 }
 
 int find_program(LauncherKind kind, const Words& command, int launcher_at) {

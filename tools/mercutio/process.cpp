@@ -77,26 +77,37 @@ namespace {
 
 volatile sig_atomic_t running_child = 0;
 
-// The terminal's Ctrl-C reaches the child itself; it may be told twice.
-void pass_on(int signal) {
-  if (running_child > 0) kill(running_child, signal);
+// What the terminal sends, as at Ctrl-C and Ctrl-Z, has reached the child as well: most launchers take a second one as a command to end at once.
+void pass_on(int signal, siginfo_t* about, void*) {
+  const bool of_terminal = signal == SIGINT || signal == SIGQUIT || signal == SIGTSTP || signal == SIGWINCH || signal == SIGHUP;
+  if (running_child > 0 && !(of_terminal && about->si_code == SI_KERNEL)) kill(running_child, signal);
+  if (signal == SIGTSTP) raise(SIGSTOP);
 }
 
 }  // namespace
 
 int run_through(const std::vector<std::string>& words) {
   std::vector<char*> arguments = argument_vector(words);
-  constexpr int kPassed[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGXCPU, SIGPIPE, SIGCONT, SIGWINCH, SIGURG};
+  constexpr int kPassed[] = {SIGINT,  SIGTERM,   SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,  SIGALRM,
+                             SIGVTALRM, SIGXCPU, SIGPIPE, SIGCONT, SIGTSTP, SIGWINCH, SIGURG};
   struct sigaction passing {}, before[std::size(kPassed)];
-  passing.sa_handler = pass_on;
+  passing.sa_sigaction = pass_on;
+  passing.sa_flags = SA_SIGINFO;
+  sigset_t passed, unblocked;   // none is lost between the child's start and the handlers
+  sigemptyset(&passed);
+  for (const int signal : kPassed) sigaddset(&passed, signal);
+  sigprocmask(SIG_BLOCK, &passed, &unblocked);
   const pid_t child = fork();
   if (child == 0) {
+    sigprocmask(SIG_SETMASK, &unblocked, nullptr);
     execvp(arguments[0], arguments.data());
     _exit(127);
   }
-  if (child < 0) return 127;
   running_child = child;
-  for (std::size_t i = 0; i < std::size(kPassed); ++i) sigaction(kPassed[i], &passing, &before[i]);
+  if (child > 0)
+    for (std::size_t i = 0; i < std::size(kPassed); ++i) sigaction(kPassed[i], &passing, &before[i]);
+  sigprocmask(SIG_SETMASK, &unblocked, nullptr);
+  if (child < 0) return 127;
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }

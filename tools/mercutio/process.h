@@ -14,7 +14,7 @@ struct Output {
 // Runs `words` without a shell, with what it prints collected; killed after `timeout_seconds`.
 Output capture(const std::vector<std::string>& words, int timeout_seconds);
 
-// Runs `words` with this process's own input and output, and waits: its exit code as above. SIGINT and SIGTERM are passed on.
+// Runs `words` with this process's own input and output, and waits: its exit code as above. Signals that jobs are told by are passed on.
 int run_through(const std::vector<std::string>& words);
 
 // Becomes `words`. Returns only on failure: the errno.

@@ -1,0 +1,144 @@
+// The tables follow the manuals of the launchers; an option that is not in them stands alone.
+#include "launcher_line.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iterator>
+#include <string>
+
+namespace mercutio::tool {
+namespace {
+
+// What a launcher's manual says: options that take the next word as their value, without their dashes, and those that take two words.
+struct LauncherOptions {
+  LauncherKind kind;
+  std::string_view valued, pairs;
+  bool contexts = false;   // several programs, with ":" between
+  bool grouped = false;    // of one letter each, and several in one word: -ln 2
+};
+constexpr LauncherOptions kOptions[] = {
+    {LauncherKind::kOpenMpi,
+     " n np c N npernode npersocket host H hostfile machinefile default-hostfile add-host add-hostfile x wdir wd path prefix map-by bind-to rank-by"
+     " cpu-set cpu-list cpus-per-proc cpus-per-rank slot-list rf rankfile cf cartofile ppr app output-filename output timeout spawn-timeout stdin"
+     " preload-files preload-files-dest-dir tune am personality dvm dvm-uri hnp pset launch-agent exec-agent ompi-server server-wait-time xml-file xterm"
+     " debugger report-uri report-pid report-events stream-buffering display runtime-options rtos mca-base-param-file max-restarts max-vm-size"
+     " forward-signals keepalive singleton tmpdir with-ft initial-errhandler memory-alloc-kinds unset-env ",
+     " mca gmca omca gomca pmixmca gpmixmca prtemca gprtemca ", true},
+    {LauncherKind::kHydra,
+     " n np f hosts host hostfile machinefile machine wdir path configfile iface launcher launcher-exec bootstrap bootstrap-exec bootstrap-exec-args rmk"
+     " bind-to binding map-by membind topolib ppn perhost grr ranks-per-proc ckpoint ckpoint-interval ckpoint-prefix ckpoint-num ckpointlib"
+     " outfile-pattern errfile-pattern outfile errfile nameserver usize arch soft order-nodes demux localhost prepend-pattern envlist genvlist"
+     " hosts-group branch-count gtool gtoolfile gpus-per-proc gpu-subdevs-per-proc s timeout tune tmpdir umask use-app-topology ",
+     " genv env ", true},
+    {LauncherKind::kSrun,
+     " A b B c C d D e F G i J L m M n N o p P q r S t T w W x accel-bind account acctg-freq bb bbf bcast-exclude begin chdir cluster-constraint clusters"
+     " comment constraint container container-id core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline delay-boot dependency"
+     " distribution epilog error exclude export extra extra-node-info gid gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket gpus-per-task gres gres-flags"
+     " het-group hint input job-name jobid licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu mem-per-gpu mincores mincpus minsockets"
+     " minthreads mpi msg-timeout network nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode output"
+     " pack-group partition power prefer priority profile prolog qos relative reservation segment signal slurmd-debug sockets-per-node switches task-epilog"
+     " task-prolog thread-spec threads threads-per-core time time-min tmp treewidth tres-bind tres-per-task uid wait wckey ",
+     "", true, true},
+    {LauncherKind::kFlux,
+     " n N c g t o S B q setattr setopt env env-remove env-file rlimit input output error job-name queue bank dependency requires begin-time urgency cwd"
+     " signal add-file cores tasks-per-node tasks-per-core gpus-per-node cores-per-task gpus-per-task nodes ntasks time-limit log log-stderr taskmap flags"
+     " cc bcc ",
+     "", false, true},
+    {LauncherKind::kJsrun,
+     " a A b c d D e E f F g h H I J k K l L m M n o p P r S t U x X Z allocate_only appfile bind chdir cpu_per_rs env env_eval env_no_propagate erf_input"
+     " erf_output erf_output_pidx exclude_hosts exit_on_error gpu_per_rs latency_priority launch_distribution launch_node_task memory_per_rs np nrs"
+     " pre_post_exec print_placement progress rs_per_host rs_per_socket save_resources smpiargs stdin_rank stdio_input stdio_mode stdio_stderr stdio_stdout"
+     " tasks_per_rs use_reservation use_resources use_spindle ",
+     "", false, true},
+    {LauncherKind::kAprun,
+     " a cc cp d D e E F j l L m M n N p P r R S sl sn t access-mode architecture cpu-binding cpu-binding-file cpu-time-limit cpus-per-cu cpus-per-pe CPUs"
+     " debug environment-override exclude-node-list exclude-node-list-file memory-per-pe mpmd-env node-list node-list-file numa-node-list"
+     " numa-nodes-per-node p-governor p-state pes pes-per-node pes-per-numa-node pipes protection-domain relaunch specialized-cpus ",
+     ""},
+    {LauncherKind::kRsh, " np n ppn hostfile f machinefile launcher config sg spawnfile dpmspawn sparehosts ", ""},
+};
+
+const LauncherOptions* options_of(LauncherKind kind) {
+  const auto* const found = std::find_if(std::begin(kOptions), std::end(kOptions), [kind](const LauncherOptions& one) { return one.kind == kind; });
+  return found == std::end(kOptions) ? nullptr : found;
+}
+
+bool is_in(std::string_view names, std::string_view name) {
+  return !name.empty() && names.find(" " + std::string(name) + " ") != std::string_view::npos;
+}
+
+std::size_t words_of_option(const LauncherOptions& options, const Words& words, std::size_t i) {
+  const std::string_view name = name_of_option(words[i]);
+  if (is_in(options.pairs, name)) {
+    const bool joined_pair = options.kind == LauncherKind::kHydra && i + 1 < words.size() && words[i + 1].find('=') != std::string::npos;
+    return joined_pair ? 2 : 3;
+  }
+  if (options.grouped && words[i][1] != '-') {   // the first with a value ends the word, or takes the rest of it
+    std::size_t letter = 0;
+    while (letter + 1 < name.size() && !is_in(options.valued, name.substr(letter, 1))) ++letter;
+    return letter + 1 == name.size() && is_in(options.valued, name.substr(letter)) ? 2 : 1;
+  }
+  return is_in(options.valued, name) ? 2 : 1;
+}
+
+bool sets_variable(const std::string& word) {
+  const std::size_t equals = word.find('=');
+  return equals != std::string::npos && equals > 0 && word.find_first_of("/-.:") > equals;
+}
+
+// For mpirun_rsh, behind the options: without a file of hosts, as many names of hosts as ranks, and then the user's own variables.
+std::size_t behind_hosts(const Words& words, const Context& context) {
+  std::size_t ranks = 0, place = context.program;
+  for (const std::size_t i : context.options) {
+    const std::string option(name_of_option(words[i])), name = option.substr(0, option.find('='));
+    const std::string value = name.size() < option.size() ? option.substr(name.size() + 1) : i + 1 < words.size() ? words[i + 1] : "";
+    if (name == "np" || name == "n") ranks = static_cast<std::size_t>(std::max(0L, std::strtol(value.c_str(), nullptr, 10)));
+    if (name == "hostfile" || name == "f" || name == "machinefile" || name == "ppn") {
+      ranks = 0;
+      break;
+    }
+  }
+  const auto is_host = [](const std::string& word) { return !sets_variable(word) && word.find('/') == std::string::npos && !word.starts_with("-"); };
+  for (; ranks > 0 && place + 1 < words.size() && is_host(words[place]); --ranks) ++place;
+  while (place < words.size() && sets_variable(words[place])) ++place;
+  return place;
+}
+
+Context context_of(LauncherKind kind, const Words& words, std::size_t from, std::size_t to) {
+  const LauncherOptions* const options = options_of(kind);
+  static constexpr LauncherOptions kUnknown{LauncherKind::kNone, "", ""};
+  Context context{from, from, to, {}};
+  std::size_t& i = context.program;
+  while (i < to && words[i].size() > 1 && words[i][0] == '-') {
+    if (words[i] == "--") {
+      ++i;
+      break;
+    }
+    context.options.push_back(i);
+    i = std::min(i + words_of_option(options ? *options : kUnknown, words, i), to);
+  }
+  if (kind == LauncherKind::kRsh) i = behind_hosts(words, context);
+  return context;
+}
+
+}  // namespace
+
+std::string_view name_of_option(std::string_view word) {
+  const std::size_t begin = std::min(word.find_first_not_of('-'), word.size());
+  return word.substr(begin);
+}
+
+std::vector<Context> contexts_of(LauncherKind kind, const Words& words, int at) {
+  const LauncherOptions* const options = options_of(kind);
+  std::vector<Context> contexts;
+  std::size_t from = static_cast<std::size_t>(at) + (kind == LauncherKind::kFlux ? 2 : 1);
+  while (from <= words.size()) {
+    std::size_t to = from;
+    while (to < words.size() && !(options && options->contexts && words[to] == ":")) ++to;
+    contexts.push_back(context_of(kind, words, from, to));
+    from = to + 1;
+  }
+  return contexts;
+}
+
+}  // namespace mercutio::tool

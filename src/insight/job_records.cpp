@@ -7,7 +7,7 @@ namespace mercutio {
 namespace {
 
 constexpr int kDeepest = 32;
-constexpr double kMostSeconds = 366.0 * 86400;   // of a rank; what is more would outweigh all other jobs
+constexpr double kMostSeconds = 366.0 * 86400;   // of a run; what is more would outweigh all other jobs
 constexpr i64 kMostRanks = 100'000'000;
 constexpr unsigned kNoCharacter = 0xFFFD;   // the replacement character
 constexpr i64 kMostNumber = i64{1} << 60;
@@ -179,15 +179,15 @@ RecordedFiles read_files(Reader& reader) {
   return one;
 }
 
-bool believable(double seconds) {
-  return seconds >= 0 && seconds <= kMostSeconds;
+bool believable(double seconds, i64 ranks = 1) {
+  return seconds >= 0 && seconds <= kMostSeconds * static_cast<double>(ranks);
 }
 
 bool believable(const RecordedJob& job) {
   bool good = job.start >= 0 && job.start < 253402300800 && job.ranks > 0 && job.ranks <= kMostRanks && job.ranks_known >= 0 && job.nodes >= 0 && job.read >= 0 && job.written >= 0;
-  for (const double seconds : {job.seconds, job.io_seconds, job.io_share}) good = good && believable(seconds);
+  good = good && believable(job.seconds) && believable(job.io_share) && believable(job.io_seconds, job.ranks);   // of all ranks, also below
   for (const RecordedFinding& one : job.findings) good = good && believable(one.seconds) && !one.id.empty();
-  for (const RecordedFiles& one : job.files) good = good && believable(one.seconds) && one.read >= 0 && one.written >= 0;
+  for (const RecordedFiles& one : job.files) good = good && believable(one.seconds, job.ranks) && one.read >= 0 && one.written >= 0;
   return good;
 }
 

@@ -169,6 +169,17 @@ TEST(JobRecords, PairsOfUtf16AreOneCharacterAndHalvesAreNone) {
   EXPECT_EQ(user(R"(\ud83d\u12)"), "no record");
 }
 
+TEST(JobRecords, TimesAreThoseThatARunCanHave) {
+  const auto is_record = [](const std::string& seconds, const std::string& sums) {   // of 10,000 ranks
+    return parse_job_line(R"({"format":"mercutio-job","version":1,"ranks":10000,"seconds":)" + seconds + R"(,"io_seconds":)" + sums +
+                          R"(,"findings":[],"files":[{"name":"a","seconds":)" + sums + "}]}").has_value();
+  };
+  EXPECT_TRUE(is_record("86400", "8e8")) << "sums are of all ranks";
+  EXPECT_TRUE(is_record("3e7", "3e11"));
+  EXPECT_FALSE(is_record("1e9", "8e8"));
+  EXPECT_FALSE(is_record("86400", "1e12"));
+}
+
 TEST(JobRecords, OtherTextIsNoRecord) {
   const std::string good = R"({"format":"mercutio-job","version":1,"ranks":1,"later":[{"x":[1,null,true]}],"findings":[],"files":[]})";
   EXPECT_TRUE(parse_job_line(good).has_value());

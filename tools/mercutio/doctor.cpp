@@ -21,6 +21,7 @@
 #include "model/hints_sources.h"
 #include "mpi_library.h"
 #include "process.h"
+#include "run.h"
 #include "storage/library/library.h"
 
 namespace mercutio::tool {
@@ -106,11 +107,6 @@ Words preloaded() {
   return {std::istream_iterator<std::string>(words), {}};
 }
 
-bool is_mercutio(const std::string& library) {
-  const std::string file = base_name(library);
-  return file == "libmercutio.so" || file.starts_with("libmercutio.so.");
-}
-
 void check_preloads(Report& report) {
   std::string first;
   for (const std::string& word : preloaded()) {
@@ -170,11 +166,6 @@ void check_tools(Report& report) {
   }
 }
 
-LauncherKind kind_of(const std::string& launcher) {
-  if (const LauncherKind kind = known_by_name(launcher); kind != LauncherKind::kNone) return kind;
-  return classify_launcher(launcher, capture({launcher, "--version"}, 20).text);
-}
-
 void check_launchers(Report& report) {
   std::printf("MPI on PATH\n");
   std::set<std::string> seen;
@@ -183,7 +174,7 @@ void check_launchers(Report& report) {
   for (const char* name : kNames) {
     const std::string path = find_on_path(name);
     if (path.empty() || !seen.insert(resolved(path)).second) continue;
-    const LauncherKind kind = kind_of(path);
+    const LauncherKind kind = launcher_kind({path}, 0);
     if (kind != LauncherKind::kOpenMpi && kind != LauncherKind::kHydra) {
       report.note(name, path + " (" + (kind == LauncherKind::kNone ? "not a launcher we know" : launcher_name(kind)) + ")");
       continue;
@@ -299,9 +290,9 @@ void check_run(Report& report, const DoctorOptions& options) {
   std::printf("A run\n");
   const Words& command = options.command;
   const int at = find_launcher(command);
-  const int program_at = at < 0 ? 0 : find_program(kind_of(command[static_cast<std::size_t>(at)]), command, at);
+  const LauncherKind kind = launcher_kind(command, at);
+  const int program_at = at < 0 ? 0 : find_program(kind, command, at);
   const bool has_program = program_at < static_cast<int>(command.size());
-  const LauncherKind kind = at < 0 ? LauncherKind::kNone : kind_of(command[at]);
   if (at >= 0) report.ok("launcher", command[at] + ": " + launcher_name(kind));
   MpiLibrary library;
   if (has_program) library = library_of_program(command[program_at]);

@@ -49,44 +49,38 @@ std::string merged(const std::string& value, const std::string& name, const std:
   return name == kPreload ? append_preload(value, theirs) : theirs;
 }
 
-// True when an option of a context sets the variable itself, now with our value in it. Values are words of their own, or are joined to the option:
-// --env=NAME=value, -ENAME=value.
+bool is_one_of(const std::string& name, const Words& names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// True when an option of a context sets the variable itself, now with our value in it: -x NAME, -x NAME=value.
 bool merge_option(Words& words, const Context& context, const Words& options, const std::pair<std::string, std::string>& variable) {
   const auto& [name, value] = variable;
   bool found = false;
-  for (const std::size_t i : context.options) {
-    for (const std::string& option : options) {
-      const std::string before = starts_with(option, "--") ? option + "=" : option;
-      const bool apart = words[i] == option && i + 1 < context.program;
-      if (!apart && !(words[i].size() > before.size() && starts_with(words[i], before))) continue;
-      std::string& word = apart ? words[i + 1] : words[i];
-      const std::string front = apart ? "" : before, text = word.substr(front.size());
-      if (text != name && !starts_with(text, name + "=")) continue;
-      word = front + join(name, text == name ? value : merged(value, name, text.substr(name.size() + 1)));
-      found = true;
-    }
+  for (const Option& option : context.options) {
+    const std::string text = value_of(words, option);
+    if (!is_one_of(option.name, options) || (text != name && !starts_with(text, name + "="))) continue;
+    set_value(words, option, join(name, text == name ? value : merged(value, name, text.substr(name.size() + 1))));
+    found = true;
   }
   return found;
 }
 
-// -genv NAME value, -genv NAME=value or -genv=NAME=value, and -env for one context.
-bool merge_hydra(Words& words, const Context& context, const std::string& name, const std::string& value) {
+// -genv NAME value, -genv NAME=value or -genv=NAME=value, and -env for one context. True when one counts for all contexts.
+bool merge_hydra(Words& words, const Context& context, const std::pair<std::string, std::string>& variable) {
+  const auto& [name, value] = variable;
   bool global = false;
-  for (const std::size_t i : context.options) {
-    const std::string option(name_of_option(words[i])), kind = option.substr(0, option.find('='));
-    const bool apart = kind == option;
-    if ((kind != "genv" && kind != "env") || (apart && i + 1 >= context.program)) continue;
-    std::string& word = apart ? words[i + 1] : words[i];
-    const std::size_t begin = apart ? 0 : word.find('=') + 1;
-    const std::string text = word.substr(begin);
-    if (text == name && apart && i + 2 < context.program) {
-      words[i + 2] = merged(value, name, words[i + 2]);
+  for (const Option& option : context.options) {
+    if (option.name != "genv" && option.name != "env") continue;
+    const std::string text = value_of(words, option);
+    if (option.is_pair() && text == name) {
+      words[option.value_at + 1] = merged(value, name, words[option.value_at + 1]);
     } else if (starts_with(text, name + "=")) {
-      word.replace(begin, std::string::npos, join(name, merged(value, name, text.substr(name.size() + 1))));
+      set_value(words, option, join(name, merged(value, name, text.substr(name.size() + 1))));
     } else {
       continue;
     }
-    global |= kind == "genv";
+    global |= option.name == "genv";
   }
   return global;
 }
@@ -97,6 +91,7 @@ void insert(Words& words, std::size_t place, const Words& more) {
 
 // With a list of variables to hand on, Open MPI refuses -x: the names go to the list, and the values into its own environment.
 constexpr const char* kOpenMpiList = "mca_base_env_list";
+constexpr const char* kOpenMpiListVariable = "OMPI_MCA_mca_base_env_list";
 
 // It doesn't know the list.
 bool is_prterun(const Words& command, int at) {
@@ -106,25 +101,21 @@ bool is_prterun(const Words& command, int at) {
 // The index of the list on the line; 0: there is none.
 std::size_t find_list(const Words& words, const std::vector<Context>& contexts) {
   for (const Context& context : contexts)
-    for (const std::size_t i : context.options)
-      if (name_of_option(words[i]) == "mca" && i + 2 < words.size() && words[i + 1] == kOpenMpiList) return i + 2;
+    for (const Option& option : context.options)
+      if (option.name == "mca" && option.is_pair() && value_of(words, option) == kOpenMpiList) return option.value_at + 1;
   return 0;
 }
 
-// The first option of this name, with its dashes, and its value; empty: there is none.
-std::pair<std::string, std::string> find_option(const Words& words, const std::vector<Context>& contexts, const std::string& name) {
-  for (const Context& context : contexts) {
-    for (const std::size_t i : context.options) {
-      const std::string option(name_of_option(words[i]));
-      if (option == name) return {words[i], i + 1 < words.size() ? words[i + 1] : ""};
-      if (starts_with(option, name + "=")) return {words[i].substr(0, words[i].find('=')), option.substr(name.size() + 1)};
-    }
-  }
-  return {};
+// The first option of this name; null: there is none.
+const Option* find_option(const std::vector<Context>& contexts, const std::string& name) {
+  for (const Context& context : contexts)
+    for (const Option& option : context.options)
+      if (option.name == name) return &option;
+  return nullptr;
 }
 
 Words with_openmpi_list(Words command, int at, Variables variables, std::size_t on_line) {
-  std::string list = on_line > 0 ? command[on_line] : environment(std::string("OMPI_MCA_") + kOpenMpiList);
+  std::string list = on_line > 0 ? command[on_line] : environment(kOpenMpiListVariable);
   Words items = split(list, ';'), before{"env"};
   for (auto& [name, value] : variables) {
     std::erase_if(items, [&](const std::string& item) {
@@ -137,7 +128,7 @@ Words with_openmpi_list(Words command, int at, Variables variables, std::size_t 
   }
   list = joined(items, ";");
   if (on_line > 0) command[on_line] = list;
-  if (on_line == 0) before.push_back(join(std::string("OMPI_MCA_") + kOpenMpiList, list));
+  if (on_line == 0) before.push_back(join(kOpenMpiListVariable, list));
   insert(command, static_cast<std::size_t>(at), before);
   return command;
 }
@@ -146,24 +137,25 @@ Words with_openmpi_list(Words command, int at, Variables variables, std::size_t 
 Words with_openmpi(Words command, int at, const Variables& variables) {
   const std::vector<Context> contexts = contexts_of(LauncherKind::kOpenMpi, command, at);
   const std::size_t list = find_list(command, contexts);
-  const bool of_file = !find_option(command, contexts, "app").first.empty();   // -x on the line doesn't come to its programs
-  const bool listed = list > 0 || of_file || !environment(std::string("OMPI_MCA_") + kOpenMpiList).empty();
+  const bool of_file = find_option(contexts, "app") != nullptr;   // -x on the line doesn't come to its programs
+  const bool listed = list > 0 || of_file || !environment(kOpenMpiListVariable).empty();
   if (listed && !is_prterun(command, at)) return with_openmpi_list(std::move(command), at, variables, list);
   for (auto context = contexts.rbegin(); context != contexts.rend(); ++context) {
     Words extra;
     for (const auto& variable : variables) {
-      if (!merge_option(command, *context, {"-x", "--x"}, variable)) extra.insert(extra.end(), {"-x", join(variable.first, variable.second)});
+      if (!merge_option(command, *context, {"x"}, variable)) extra.insert(extra.end(), {"-x", join(variable.first, variable.second)});
     }
     insert(command, context->from, extra);
   }
   return command;
 }
 
+// `options`: without dashes; the first one is of one letter.
 Words with_option(LauncherKind kind, Words command, int at, const Variables& variables, const Words& options) {
   const Context context = contexts_of(kind, command, at).front();
   Words extra;
   for (const auto& variable : variables) {
-    if (!merge_option(command, context, options, variable)) extra.insert(extra.end(), {options.front(), join(variable.first, variable.second)});
+    if (!merge_option(command, context, options, variable)) extra.insert(extra.end(), {"-" + options.front(), join(variable.first, variable.second)});
   }
   insert(command, context.from, extra);
   return command;
@@ -173,10 +165,8 @@ Words with_option(LauncherKind kind, Words command, int at, const Variables& var
 Words with_flux(Words command, int at, const Variables& variables) {
   const Context context = contexts_of(LauncherKind::kFlux, command, at).front();
   std::string theirs;
-  for (const std::size_t i : context.options) {
-    const bool apart = command[i] == "--env" && i + 1 < context.program;
-    if (!apart && !starts_with(command[i], "--env=")) continue;
-    const std::string rule = apart ? command[i + 1] : command[i].substr(std::string("--env=").size());
+  for (const Option& option : context.options) {
+    const std::string rule = option.name == "env" ? value_of(command, option) : "";
     if (starts_with(rule, join(kPreload, ""))) theirs = rule.substr(join(kPreload, "").size());
   }
   Words extra;
@@ -210,10 +200,10 @@ Words with_rsh(Words command, int at, const Variables& variables) {
 Words with_hydra(Words command, int at, const Variables& variables) {
   const std::vector<Context> contexts = contexts_of(LauncherKind::kHydra, command, at);
   Words extra;
-  for (const auto& [name, value] : variables) {
+  for (const auto& variable : variables) {
     bool global = false;
-    for (const Context& context : contexts) global |= merge_hydra(command, context, name, value);
-    if (!global) extra.insert(extra.end(), {"-genv", name, value});
+    for (const Context& context : contexts) global |= merge_hydra(command, context, variable);
+    if (!global) extra.insert(extra.end(), {"-genv", variable.first, variable.second});
   }
   insert(command, contexts.front().from, extra);
   return command;
@@ -225,12 +215,10 @@ Words limits_of_srun(Words& command, const Context& context) {
   std::string list = of_srun.empty() ? environment("SLURM_EXPORT_ENV") : of_srun;
   bool found = false;   // of several, the last one counts
   for (auto option = context.options.rbegin(); option != context.options.rend(); ++option) {
-    const auto word = command.begin() + static_cast<long>(*option);
-    const bool apart = *word == "--export" && *option + 1 < context.program;
-    if (!apart && !starts_with(*word, "--export=")) continue;
-    if (!found) list = apart ? word[1] : word->substr(std::string("--export=").size());
+    if (option->name != "export" || option->value_at == 0) continue;
+    if (!found) list = value_of(command, *option);
     found = true;
-    command.erase(word, word + (apart ? 2 : 1));
+    command.erase(command.begin() + static_cast<long>(option->at), command.begin() + static_cast<long>(option->end));
   }
   return list == "ALL" ? Words{} : split(list, ',');
 }
@@ -340,9 +328,9 @@ Words add_variables(LauncherKind kind, const Words& command, int at, const Varia
     case LauncherKind::kFlux:
       return with_flux(command, at, variables);
     case LauncherKind::kJsrun:
-      return with_option(kind, command, at, variables, {"-E", "--env"});
+      return with_option(kind, command, at, variables, {"E", "env"});
     case LauncherKind::kAprun:
-      return with_option(kind, command, at, variables, {"-e", "--environment-override"});
+      return with_option(kind, command, at, variables, {"e", "environment-override"});
     case LauncherKind::kRsh:
       return with_rsh(command, at, variables);
     case LauncherKind::kNone:
@@ -351,16 +339,18 @@ Words add_variables(LauncherKind kind, const Words& command, int at, const Varia
   return command;
 }
 
+bool is_mercutio(const std::string& library) {
+  const std::string file = base_name(library);
+  return file == "libmercutio.so" || starts_with(file, "libmercutio.so.");
+}
+
 std::string append_preload(const std::string& mine, const std::string& existing) {
-  const bool of_mercutio = starts_with(base_name(mine), "libmercutio.so");
   std::string result;
   std::size_t start = 0;
   while (start <= existing.size()) {
     const std::size_t end = std::min(existing.find_first_of(": ", start), existing.size());
     const std::string item = existing.substr(start, end - start);
-    const std::string file = base_name(item);
-    const bool is_mercutio = file == "libmercutio.so" || starts_with(file, "libmercutio.so.");
-    if (!item.empty() && item != mine && !(of_mercutio && is_mercutio)) result += item + ":";
+    if (!item.empty() && item != mine && !(is_mercutio(mine) && is_mercutio(item))) result += item + ":";
     start = end + 1;
   }
   return result + mine;
@@ -394,15 +384,16 @@ std::string why_none_is_reached(LauncherKind kind, const Words& command, int at)
   if (flux) return "flux " + command[1] + " starts a script, and no rank. Put `mercutio run --` in the script, before flux run";
   if (at < 0) return "";
   const std::vector<Context> contexts = contexts_of(kind, command, at);
-  const char* const option = kind == LauncherKind::kOpenMpi ? "app" : kind == LauncherKind::kRsh ? "config" : kind == LauncherKind::kHydra ? "configfile" : "";
-  const auto [word, file] = find_option(command, contexts, option);
-  if (word.empty()) return "";
+  const char* const of_file = kind == LauncherKind::kOpenMpi ? "app" : kind == LauncherKind::kRsh ? "config" : kind == LauncherKind::kHydra ? "configfile" : "";
+  const Option* const option = find_option(contexts, of_file);
+  if (!option) return "";
+  const std::string word = command[option->at].substr(0, command[option->at].find('=')), file = value_of(command, *option);
   std::string why;
   if (kind == LauncherKind::kRsh || is_prterun(command, at)) {
     why = "programs in a file don't get the preload";
   } else if (kind == LauncherKind::kHydra) {   // what it says of a variable counts more than the line
     if (has_word(file, kPreload)) why = "the programs in " + file + " have a LD_PRELOAD of their own, and don't get the preload";
-  } else if (has_word(file, "-x") || !find_option(command, contexts, "x").first.empty()) {
+  } else if (has_word(file, "-x") || find_option(contexts, "x") != nullptr) {
     why = std::string("programs in a file get the preload by ") + kOpenMpiList + ", which Open MPI does not take beside -x";
   }
   return why.empty() ? "" : word + ": " + why + ". Give them on the command line, or begin each in the file with env LD_PRELOAD=...";

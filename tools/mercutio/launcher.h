@@ -36,6 +36,8 @@ LauncherKind classify_launcher(const std::string& program, const std::string& ve
 // is kept, ahead of ours.
 Words add_variables(LauncherKind kind, const Words& command, int at, const Variables& variables);
 
+bool is_mercutio(const std::string& library);   // by the name of its file
+
 // `mine` behind what is in `existing`, once: tools that wrap MPI_File_* forward to the next library. Another Mercutio gives way.
 std::string append_preload(const std::string& mine, const std::string& existing);
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iterator>
-#include <string>
+#include <string_view>
 
 namespace mercutio::tool {
 namespace {
@@ -14,7 +14,7 @@ struct LauncherOptions {
   LauncherKind kind;
   std::string_view valued, pairs;
   bool contexts = false;   // several programs, with ":" between
-  bool grouped = false;    // of one letter each, and several in one word: -ln 2
+  enum Letters { kApart, kJoined, kGrouped } letters = kApart;   // -n 2; also -n2; also several in one word: -ln2
 };
 constexpr LauncherOptions kOptions[] = {
     {LauncherKind::kOpenMpi,
@@ -38,23 +38,23 @@ constexpr LauncherOptions kOptions[] = {
      " minthreads mpi msg-timeout network nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode output"
      " pack-group partition power prefer priority profile prolog qos relative reservation segment signal slurmd-debug sockets-per-node switches task-epilog"
      " task-prolog thread-spec threads threads-per-core time time-min tmp treewidth tres-bind tres-per-task uid wait wckey ",
-     "", true, true},
+     "", true, LauncherOptions::kGrouped},
     {LauncherKind::kFlux,
      " n N c g t o S B q setattr setopt env env-remove env-file rlimit input output error job-name queue bank dependency requires begin-time urgency cwd"
      " signal add-file cores tasks-per-node tasks-per-core gpus-per-node cores-per-task gpus-per-task nodes ntasks time-limit log log-stderr taskmap flags"
      " cc bcc ",
-     "", false, true},
+     "", false, LauncherOptions::kGrouped},
     {LauncherKind::kJsrun,
      " a A b c d D e E f F g h H I J k K l L m M n o p P r S t U x X Z allocate_only appfile bind chdir cpu_per_rs env env_eval env_no_propagate erf_input"
      " erf_output erf_output_pidx exclude_hosts exit_on_error gpu_per_rs latency_priority launch_distribution launch_node_task memory_per_rs np nrs"
      " pre_post_exec print_placement progress rs_per_host rs_per_socket save_resources smpiargs stdin_rank stdio_input stdio_mode stdio_stderr stdio_stdout"
      " tasks_per_rs use_reservation use_resources use_spindle ",
-     "", false, true},
+     "", false, LauncherOptions::kGrouped},
     {LauncherKind::kAprun,
      " a cc cp d D e E F j l L m M n N p P r R S sl sn t access-mode architecture cpu-binding cpu-binding-file cpu-time-limit cpus-per-cu cpus-per-pe CPUs"
      " debug environment-override exclude-node-list exclude-node-list-file memory-per-pe mpmd-env node-list node-list-file numa-node-list"
      " numa-nodes-per-node p-governor p-state pes pes-per-node pes-per-numa-node pipes protection-domain relaunch specialized-cpus ",
-     ""},
+     "", false, LauncherOptions::kJoined},
     {LauncherKind::kRsh, " np n ppn hostfile f machinefile launcher config sg spawnfile dpmspawn sparehosts ", ""},
 };
 
@@ -67,18 +67,35 @@ bool is_in(std::string_view names, std::string_view name) {
   return !name.empty() && names.find(" " + std::string(name) + " ") != std::string_view::npos;
 }
 
-std::size_t words_of_option(const LauncherOptions& options, const Words& words, std::size_t i) {
-  const std::string_view name = name_of_option(words[i]);
-  if (is_in(options.pairs, name)) {
-    const bool joined_pair = options.kind == LauncherKind::kHydra && i + 1 < words.size() && words[i + 1].find('=') != std::string::npos;
-    return joined_pair ? 2 : 3;
+// Where the first letter with a value is; the size without one.
+std::size_t valued_letter(const LauncherOptions& options, std::string_view letters) {
+  std::size_t at = 0;
+  while (at < letters.size() && !is_in(options.valued, letters.substr(at, 1))) ++at;
+  return at;
+}
+
+Option option_at(const LauncherOptions& options, const Words& words, std::size_t at, std::size_t to) {
+  const std::string& word = words[at];
+  const std::size_t begin = std::min(word.find_first_not_of('-'), word.size()), equals = std::min(word.find('=', begin), word.size());
+  const std::string_view text = std::string_view(word).substr(begin), whole = text.substr(0, equals - begin);
+  const bool known = is_in(options.valued, whole) || is_in(options.pairs, whole);
+  Option option{at, at + 1, std::string(whole)};
+  if (begin == 1 && (options.letters == LauncherOptions::kGrouped || (options.letters == LauncherOptions::kJoined && !known))) {
+    const std::size_t letter = valued_letter(options, options.letters == LauncherOptions::kGrouped ? text : text.substr(0, 1));
+    if (letter >= text.size() || (options.letters == LauncherOptions::kJoined && letter > 0)) return option;   // none has a value
+    option.name = text[letter];
+    option.value_at = at, option.value_from = begin + letter + 1;
+    if (option.value_from < word.size()) return option;
+  } else if (equals < word.size()) {
+    option.value_at = at, option.value_from = equals + 1;
+    return option;
+  } else if (!known) {
+    return option;
   }
-  if (options.grouped && words[i][1] != '-') {   // the first with a value ends the word, or takes the rest of it
-    std::size_t letter = 0;
-    while (letter + 1 < name.size() && !is_in(options.valued, name.substr(letter, 1))) ++letter;
-    return letter + 1 == name.size() && is_in(options.valued, name.substr(letter)) ? 2 : 1;
-  }
-  return is_in(options.valued, name) ? 2 : 1;
+  const bool hydras = options.kind == LauncherKind::kHydra && at + 1 < to && words[at + 1].find('=') != std::string::npos;
+  option.end = std::min(at + (is_in(options.pairs, whole) && !hydras ? 3 : 2), to);
+  option.value_at = at + 1 < to ? at + 1 : 0, option.value_from = 0;
+  return option;
 }
 
 bool sets_variable(const std::string& word) {
@@ -89,11 +106,9 @@ bool sets_variable(const std::string& word) {
 // For mpirun_rsh, behind the options: without a file of hosts, as many names of hosts as ranks, and then the user's own variables.
 std::size_t behind_hosts(const Words& words, const Context& context) {
   std::size_t ranks = 0, place = context.program;
-  for (const std::size_t i : context.options) {
-    const std::string option(name_of_option(words[i])), name = option.substr(0, option.find('='));
-    const std::string value = name.size() < option.size() ? option.substr(name.size() + 1) : i + 1 < words.size() ? words[i + 1] : "";
-    if (name == "np" || name == "n") ranks = static_cast<std::size_t>(std::max(0L, std::strtol(value.c_str(), nullptr, 10)));
-    if (name == "hostfile" || name == "f" || name == "machinefile" || name == "ppn") {
+  for (const Option& option : context.options) {
+    if (option.name == "np" || option.name == "n") ranks = static_cast<std::size_t>(std::max(0L, std::strtol(value_of(words, option).c_str(), nullptr, 10)));
+    if (option.name == "hostfile" || option.name == "f" || option.name == "machinefile" || option.name == "ppn") {
       ranks = 0;
       break;
     }
@@ -114,8 +129,8 @@ Context context_of(LauncherKind kind, const Words& words, std::size_t from, std:
       ++i;
       break;
     }
-    context.options.push_back(i);
-    i = std::min(i + words_of_option(options ? *options : kUnknown, words, i), to);
+    context.options.push_back(option_at(options ? *options : kUnknown, words, i, to));
+    i = context.options.back().end;
   }
   if (kind == LauncherKind::kRsh) i = behind_hosts(words, context);
   return context;
@@ -123,9 +138,12 @@ Context context_of(LauncherKind kind, const Words& words, std::size_t from, std:
 
 }  // namespace
 
-std::string_view name_of_option(std::string_view word) {
-  const std::size_t begin = std::min(word.find_first_not_of('-'), word.size());
-  return word.substr(begin);
+std::string value_of(const Words& words, const Option& option) {
+  return option.value_at == 0 ? "" : words[option.value_at].substr(option.value_from);
+}
+
+void set_value(Words& words, const Option& option, const std::string& value) {
+  words[option.value_at].replace(option.value_from, std::string::npos, value);
 }
 
 std::vector<Context> contexts_of(LauncherKind kind, const Words& words, int at) {

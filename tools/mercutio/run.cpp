@@ -37,10 +37,15 @@ void ask_for_trace(const RunOptions& options) {
   }
 }
 
+struct FoundLauncher {
+  int at = -1;   // in the command; -1: none
+  LauncherKind kind = LauncherKind::kNone;
+};
+
 // What is wrong with the options, before anything starts. Empty: nothing.
-std::string mistake_in(const RunOptions& options, LauncherKind kind, int at) {
+std::string mistake_in(const RunOptions& options, const FoundLauncher& launcher) {
   if (options.command.empty()) return "nothing to run; for example: mercutio run -- mpirun -n 4 ./app";
-  if (const std::string why = why_none_is_reached(kind, options.command, at); !why.empty()) return why;
+  if (const std::string why = why_none_is_reached(launcher.kind, options.command, launcher.at); !why.empty()) return why;
   if (options.command.size() > 1 && options.command[1] == "--" && (options.report == "1" || options.trace == "1")) {
     const char* const option = options.report == "1" ? "--report=" : "--trace=";
     return options.command[0] + " is no program; the name of a file needs an equals sign: " + option + options.command[0];
@@ -99,7 +104,7 @@ class Marks {
 };
 
 // Why there is no report and no trace, for a run that has ended.
-std::string why_nothing(const RunOptions& options, int launcher_at, const Marks& marks) {
+std::string why_nothing(const RunOptions& options, const FoundLauncher& launcher, const Marks& marks) {
   const std::string disabled = environment("MERCUTIO_DISABLE");
   if (!disabled.empty() && disabled != "0") return "MERCUTIO_DISABLE=" + disabled + " is set, so the program used the I/O of its own MPI";
   for (const std::string& word : options.command) {   // of env, or behind -x
@@ -111,32 +116,32 @@ std::string why_nothing(const RunOptions& options, int launcher_at, const Marks&
     return "MPI_Init was not seen, as in a program that uses sessions only, and so no MPI_Finalize; " +
            (left.empty() ? std::string("what each process did is in the pieces of a trace: use --trace") : "what each process did is in the trace's pieces: mercutio report " + left);
   if (marks.has('b')) return "the program ended before MPI_Finalize" + (left.empty() ? std::string() : "; what it did until then is in the trace's pieces: mercutio report " + left);
-  const auto at = static_cast<std::size_t>(find_program(launcher_kind(options.command, launcher_at), options.command, launcher_at));
+  const auto at = static_cast<std::size_t>(find_program(launcher.kind, options.command, launcher.at));
   const std::string program = at < options.command.size() ? options.command[at] : "";
   if (is_static(program)) return program + " is linked statically and takes no preload: link it again with -lmercutio in front of the MPI";
   return "no rank called MPI_Init with Mercutio loaded. Does the program use MPI, and does the launcher hand LD_PRELOAD on? `mercutio doctor -- ...` looks into it";
 }
 
 // Of one launcher, each process was a job of its own. Empty: it wasn't so.
-std::string why_alone(const RunOptions& options, int launcher_at, const Marks& marks) {
-  const std::ptrdiff_t jobs = launcher_at < 0 ? 1 : marks.count('b');
+std::string why_alone(const RunOptions& options, const FoundLauncher& launcher, const Marks& marks) {
+  const std::ptrdiff_t jobs = launcher.at < 0 ? 1 : marks.count('b');
   if (jobs < 2) return "";
-  const auto at = static_cast<std::size_t>(find_program(launcher_kind(options.command, launcher_at), options.command, launcher_at));
-  const std::string& launcher = options.command[static_cast<std::size_t>(launcher_at)];
+  const auto at = static_cast<std::size_t>(find_program(launcher.kind, options.command, launcher.at));
+  const std::string& name = options.command[static_cast<std::size_t>(launcher.at)];
   const std::string flavour = at < options.command.size() ? library_of_program(options.command[at]).flavour : "";
-  const std::string wrong = wrong_launcher(launcher, launcher_kind(options.command, launcher_at), flavour);
+  const std::string wrong = wrong_launcher(name, launcher.kind, flavour);
   return "the " + std::to_string(jobs) + " processes did not find each other, each was a job of one rank: " +
-         (wrong.empty() ? launcher + " is most likely of another MPI than the program; `mercutio doctor -- ...` looks into it" : wrong);
+         (wrong.empty() ? name + " is most likely of another MPI than the program; `mercutio doctor -- ...` looks into it" : wrong);
 }
 
 // The program as a child, and a word if what was asked for did not come.
-int run_and_see(const RunOptions& options, const Words& line, int launcher_at, const Marks& marks) {
+int run_and_see(const RunOptions& options, const Words& line, const FoundLauncher& launcher, const Marks& marks) {
   const int code = run_through(line);
   if (code == 127 && find_on_path(line[0]).empty()) std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(ENOENT));
-  if (const std::string why = why_alone(options, launcher_at, marks); !why.empty()) std::fprintf(stderr, "mercutio run: %s\n", why.c_str());
+  if (const std::string why = why_alone(options, launcher, marks); !why.empty()) std::fprintf(stderr, "mercutio run: %s\n", why.c_str());
   if (code == 126 || code == 127 || marks.has('e')) return code;
   const char* const what = options.report.empty() ? "trace" : options.trace.empty() ? "report" : "report and no trace";
-  std::fprintf(stderr, "mercutio run: no %s: %s\n", what, why_nothing(options, launcher_at, marks).c_str());
+  std::fprintf(stderr, "mercutio run: no %s: %s\n", what, why_nothing(options, launcher, marks).c_str());
   return code;
 }
 
@@ -167,8 +172,8 @@ Variables variables_for_ranks(const std::string& library, const Words& hints) {
 
 int run(const RunOptions& options) {
   const int at = find_launcher(options.command);
-  const LauncherKind kind = launcher_kind(options.command, at);
-  if (const std::string mistake = mistake_in(options, kind, at); !mistake.empty()) {
+  const FoundLauncher launcher{at, launcher_kind(options.command, at)};   // may have been asked for its version, which takes time
+  if (const std::string mistake = mistake_in(options, launcher); !mistake.empty()) {
     std::fprintf(stderr, "mercutio run: %s\n", mistake.c_str());
     return 2;
   }
@@ -183,19 +188,19 @@ int run(const RunOptions& options) {
   Variables variables = variables_for_ranks(library, options.hints);
   Words command = options.command;
   reach_into_containers(command, variables, library);
-  const Words line = add_variables(kind, command, at, variables);
+  const Words line = add_variables(launcher.kind, command, at, variables);
   if (options.print) {
-    if (kind == LauncherKind::kNone) {
+    if (launcher.kind == LauncherKind::kNone) {
       for (const auto& [name, value] : variables) std::printf("%s=%s ", name.c_str(), shell_word(value).c_str());
     }
     for (const std::string& word : line) std::printf("%s%s", &word == &line.front() ? "" : " ", shell_word(word).c_str());
     std::puts("");
     return 0;
   }
-  if (kind == LauncherKind::kNone) {
+  if (launcher.kind == LauncherKind::kNone) {
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   }
-  if (marks && marks->made()) return run_and_see(options, line, at, *marks);
+  if (marks && marks->made()) return run_and_see(options, line, launcher, *marks);
   const int error = become(line);
   std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
   return error == ENOENT ? 127 : 126;

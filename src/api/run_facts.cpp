@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -11,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/user_name.h"
 #include "insight/recorder.h"
 #include "mercutio_revision.h"
 #include "mpi/mpi_header.h"
@@ -84,13 +84,6 @@ _Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* found) {
 
 }  // namespace
 
-// From the system's list of users; "" where it is not in there, or not to be had.
-static std::string name_of_user(uid_t uid) {
-  char room[4096];
-  passwd entry{}, *found = nullptr;
-  return ::getpwuid_r(uid, &entry, room, sizeof room, &found) == 0 && found ? found->pw_name : "";
-}
-
 JobIdentity job_identity() {
   JobIdentity identity;
   identity.job = first_set({"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID", "OAR_JOB_ID", "JOB_ID"});
@@ -100,7 +93,6 @@ JobIdentity job_identity() {
   identity.user = first_set({"USER", "LOGNAME"});
   identity.uid = static_cast<i64>(::getuid());
   if (identity.user.empty()) identity.user = name_of_user(::getuid());
-  if (identity.user.empty()) identity.user = "uid " + std::to_string(identity.uid);
   return identity;
 }
 

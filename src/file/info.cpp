@@ -35,13 +35,12 @@ void OpenFile::apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, cons
 // What was measured of the file system is the weakest.
 std::vector<AskedHint> OpenFile::hints_from_outside() {
   HintSources none_kept;
-  HintSources& sources = context_.hints ? context_.hints->sources : none_kept;
-  AskedHints asked = sources.asked_for(resolve(name_).path, comm_->size());
+  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(resolve(name_).path, comm_->size());
   HintSet outside;
   apply_hints(outside, asked.hints, HintTime::kOpen);
   const Resolved resolved = resolve(name_, outside.values.mercutio_remote);
   std::vector<AskedHint> all;
-  if (std::string_view(resolved.driver->name()) == "posix") all = sources.measured_for(resolved.path);
+  if (std::string_view(resolved.driver->name()) == "posix") all = std::move(asked.measured);
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   if (speaks_of_hints()) context_.hints->reporter.warn(asked.problems);
   return all;

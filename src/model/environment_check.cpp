@@ -9,15 +9,10 @@
 namespace mercutio {
 namespace {
 
-constexpr std::string_view kNames[] = {
-#define MERCUTIO_ENVIRONMENT(reader, name, value, text) #name,
-#include "model/environment.def"
-#undef MERCUTIO_ENVIRONMENT
-};
-struct Values {
+struct Variable {
   std::string_view name, values;
 };
-constexpr Values kValues[] = {
+constexpr Variable kVariables[] = {
 #define MERCUTIO_ENVIRONMENT(reader, name, value, text) {#name, value},
 #include "model/environment.def"
 #undef MERCUTIO_ENVIRONMENT
@@ -25,12 +20,18 @@ constexpr Values kValues[] = {
 constexpr std::string_view kOfOthers[] = {"MERCUTIO_ROOT", "MERCUTIO_DIR", "MERCUTIO_HOME", "MERCUTIO_VERSION"};   // modulefiles set them
 constexpr std::string_view kTests = "MERCUTIO_TEST_";
 
+// Null: Mercutio has none of this name.
+const Variable* find_variable(std::string_view name) {
+  const auto* const found = std::find_if(std::begin(kVariables), std::end(kVariables), [name](const Variable& one) { return one.name == name; });
+  return found == std::end(kVariables) ? nullptr : found;
+}
+
 std::string_view closest(std::string_view name) {
   std::string_view best;
   i64 least = believable_mistakes(name) + 1;
-  for (const std::string_view known : kNames) {
-    const i64 distance = edit_distance(name, known);
-    if (distance < least) least = distance, best = known;
+  for (const Variable& known : kVariables) {
+    const i64 distance = edit_distance(name, known.name);
+    if (distance < least) least = distance, best = known.name;
   }
   return best;
 }
@@ -50,8 +51,8 @@ std::vector<std::string_view> names_in(std::string_view values) {
 }  // namespace
 
 std::string values_instead(const std::string& name, const std::string& value) {
-  const auto known = std::find_if(std::begin(kValues), std::end(kValues), [&](const Values& one) { return one.name == name; });
-  if (known == std::end(kValues) || value.empty()) return "";
+  const Variable* const known = find_variable(name);
+  if (!known || value.empty()) return "";
   std::vector<std::string_view> names = names_in(known->values);
   if (known->values == "0 or 1") names.insert(names.end(), {"no", "yes", "off", "on", "false", "true"});
   return names.size() < 2 || std::find(names.begin(), names.end(), value) != names.end() ? "" : std::string(known->values);
@@ -63,8 +64,7 @@ std::vector<std::string> unknown_variables(const char* const* environment) {
   for (; environment && *environment; ++environment) {
     const std::string_view entry = *environment, name = entry.substr(0, std::min(entry.find('='), kLongest));
     if (!name.starts_with("MERCUTIO_") || name.starts_with(kTests)) continue;
-    const auto is_it = [name](std::string_view known) { return known == name; };
-    if (std::any_of(std::begin(kNames), std::end(kNames), is_it) || std::any_of(std::begin(kOfOthers), std::end(kOfOthers), is_it)) continue;
+    if (find_variable(name) || std::find(std::begin(kOfOthers), std::end(kOfOthers), name) != std::end(kOfOthers)) continue;
     const std::string_view meant = closest(name);
     sentences.push_back(std::string(name) + " is no variable of Mercutio" + (meant.empty() ? "" : "; did you mean " + std::string(meant) + "?"));
   }

@@ -265,14 +265,6 @@ void HintSources::forget() {
   seen_ = nullptr;
 }
 
-std::vector<AskedHint> HintSources::measured_for(const std::string& path) {
-  const std::shared_ptr<const Seen> files = seen(program_name());
-  std::vector<AskedHint> hints;
-  for (auto& [key, value] : measured_hints(files->measured, path))
-    hints.push_back({key, value, HintOrigin{HintSource::kMeasured, files->measured_file, false, false}});
-  return hints;
-}
-
 void HintSources::add_file(AskedHints& asked, const Place& place, const Opener& opener) {
   if (!place.kept) {
     if (place.named) asked.problems.push_back(place.path + ": " + hint_source_name(place.source) + ": " + errno_text(place.error));
@@ -292,6 +284,8 @@ AskedHints HintSources::asked_for(const std::string& path, i64 ranks, const std:
   AskedHints asked;
   const Opener opener{path, program.empty() ? program_name() : program, ranks};
   const std::shared_ptr<const Seen> files = seen(opener.program);
+  for (auto& [key, value] : measured_hints(files->measured, path))
+    asked.measured.push_back({key, value, HintOrigin{HintSource::kMeasured, files->measured_file, false, false}});
   for (const Place& place : files->places)
     if (place.source != HintSource::kEnvironment) add_file(asked, place, opener);
   add_sections(asked, parse_cray_hints(environment("MPICH_MPIIO_HINTS")),

@@ -20,6 +20,7 @@ namespace mercutio {
 
 struct AskedHints {
   std::vector<AskedHint> hints;        // forced ones first, then weakest source first
+  std::vector<AskedHint> measured;     // weaker than all of them, for a file that the system's own calls reach
   std::vector<std::string> problems;   // "FILE:3: why", for messages
 };
 
@@ -53,7 +54,6 @@ class HintSources {
   // `path`: without a driver's prefix. `ranks`: number of ranks that open it; 0: unknown.
   // `program`: the program whose profiles apply; "": this one.
   AskedHints asked_for(const std::string& path, i64 ranks = 0, const std::string& program = "");
-  std::vector<AskedHint> measured_for(const std::string& path);   // of the file system, where the path is the system's own
   void forget();   // files are looked at again
  private:
   struct Kept;

@@ -183,10 +183,10 @@ TEST_F(HintSourcesTest, WhatIsKeptIsLookedAtAgainAfterItsTimeOrAnotherVariable) 
   write("mercutio/hints.toml", "cb_nodes = 1\n");
   write("mercutio/measured", "[" + folder + "]\ncb_buffer_size 1048576\n");
   EXPECT_EQ(nodes(), 0);
-  EXPECT_TRUE(kept.measured_for(folder + "/f").empty());
+  EXPECT_TRUE(kept.asked_for(folder + "/f").measured.empty());
   kept.forget();
   EXPECT_EQ(nodes(), 1);
-  EXPECT_EQ(kept.measured_for(folder + "/f").size(), 1u);
+  EXPECT_EQ(kept.asked_for(folder + "/f").measured.size(), 1u);
   set("MERCUTIO_HINTS_FILE", write("job.toml", "cb_nodes = 2\n"));
   EXPECT_EQ(nodes(), 2);
 }

@@ -122,9 +122,8 @@ void name_profiles(const std::string& path) {
 
 int show_file(const HintsOptions& options) {
   const std::string path = resolve(options.file).path;
-  HintSources sources;
-  std::vector<AskedHint> all = sources.measured_for(path);
-  AskedHints asked = sources.asked_for(path, options.ranks, options.program);
+  AskedHints asked = HintSources().asked_for(path, options.ranks, options.program);
+  std::vector<AskedHint> all = std::move(asked.measured);
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   for (const std::string& pair : options.info) {
     const size_t equals = pair.find('=');

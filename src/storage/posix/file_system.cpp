@@ -23,7 +23,7 @@ namespace {
 
 constexpr auto kImmediate = Coherence::kImmediate, kAfterOpen = Coherence::kAfterOpen, kUnknown = Coherence::kUnknown;
 constexpr auto kDirect = CoherenceWay::kDirect, kNone = CoherenceWay::kNone;
-constexpr unsigned long kFuse = 0x65735546, kNfs = 0x6969, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kNineP = 0x01021997, kPvfs2 = 0x20030528;
+constexpr unsigned long kNfs = 0x6969, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kNineP = 0x01021997, kPvfs2 = 0x20030528;
 
 struct Known {
   unsigned long magic;
@@ -42,8 +42,8 @@ constexpr Known kKnown[] = {
     {kNfs, "nfs", kAfterOpen, kDirect, true, false},
     {static_cast<unsigned long>(kLustreMagic), "lustre", kImmediate, kNone, true, false},
     {0x47504653, "gpfs", kImmediate, kNone, true, false},
-    {kFuse, "fuse", kUnknown, kNone, true, false},
-    {0x00C36400, "ceph", kImmediate, kNone, true, false},
+    {kFuseMagic, "fuse", kUnknown, kNone, true, false},
+    {kCephMagic, "ceph", kImmediate, kNone, true, false},
     {0x19830326, "beegfs", kImmediate, kNone, true, false},
     {0x794C7630, "overlay", kImmediate, kNone, true, true},
     {0x2FC12FC1, "zfs", kImmediate, kNone, true, true},
@@ -142,10 +142,10 @@ void look_at_pvfs2(Traits& traits) {
 void set_mount_traits(unsigned long magic, int fd, Traits& traits) {
   struct stat status {};
   if (magic == kPvfs2) return look_at_pvfs2(traits);
-  if ((magic != kFuse && magic != kNfs && magic != kCifs && magic != kSmb2 && magic != kNineP) || ::fstat(fd, &status) != 0) return;
+  if ((magic != kFuseMagic && magic != kNfs && magic != kCifs && magic != kSmb2 && magic != kNineP) || ::fstat(fd, &status) != 0) return;
   const auto mount = mount_of(status.st_dev);
   if (!mount) return;
-  if (magic == kFuse) return set_fuse_traits(*mount, traits);
+  if (magic == kFuseMagic) return set_fuse_traits(*mount, traits);
   if (magic == kNfs) {
     const bool local_locks = mount->has_option("nolock") || mount->has_option("local_lock=all") || mount->has_option("local_lock=posix");
     traits.locks_between_nodes = !local_locks;
@@ -218,7 +218,7 @@ Traits traits_of(int fd) {
       traits.coherence_advice = "";
       traits.sparse_files = known.sparse_files;
       traits.metadata_is_remote = !known.local;
-      numbered = magic != kFuse && magic != kCifs && magic != kSmb2 && magic != kNineP;
+      numbered = magic != kFuseMagic && magic != kCifs && magic != kSmb2 && magic != kNineP;
     }
     set_mount_traits(magic, fd, traits);
     if (info.f_bsize > 0) traits.block_bytes = info.f_bsize;

@@ -7,6 +7,8 @@
 
 namespace mercutio::posix {
 
+inline constexpr unsigned long kFuseMagic = 0x65735546, kCephMagic = 0x00C36400;   // statfs(2)
+
 Traits traits_of(int fd);                    // uses statfs, the table of mounts, and one lock query
 bool is_on_lustre(const std::string& path);  // looks at the folder: the file may not exist yet
 bool is_on_lustre(int fd);

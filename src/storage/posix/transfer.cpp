@@ -13,6 +13,7 @@
 #include <limits>
 #include <utility>
 
+#include "storage/posix/file_system.h"
 #include "storage/posix/gather.h"
 
 namespace mercutio::posix {
@@ -24,7 +25,6 @@ constexpr int kEmptyWrites = 16;
 
 // The same for reads that missed bytes: after each of them another node may have written.
 constexpr int kMissedReads = 16;
-constexpr decltype(std::declval<struct statfs>().f_type) kCeph = 0x00C36400, kFuse = 0x65735546;
 
 // Of a system call: -1 and errno where it failed. What the kernel's client of CephFS returns may be no number of an error (read_missed_bytes),
 // and then libc takes it for none.
@@ -59,7 +59,8 @@ bool read_missed_bytes(int fd, i64 offset, int error) {
   const int before = errno;
   struct statfs system {};
   struct statx file {};
-  const bool may_miss = ::fstatfs(fd, &system) == 0 && (system.f_type == kCeph || (system.f_type == kFuse && error == 0));
+  const auto magic = ::fstatfs(fd, &system) == 0 ? static_cast<unsigned long>(system.f_type) : 0;
+  const bool may_miss = magic == kCephMagic || (magic == kFuseMagic && error == 0);
   const bool missed = may_miss && ::statx(fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &file) == 0 && static_cast<i64>(file.stx_size) > offset;
   errno = before;
   return missed;

@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/user_name.h"
 #include "jobs/jobs.h"
 
 namespace mercutio::tool {
@@ -25,11 +25,11 @@ bool may_stand_for_others(uid_t owner) {
   return owner == 0 || owner == ::geteuid();
 }
 
-// "" where the system doesn't know the owner.
+// Many records are of few users.
 const std::string& name_of_owner(uid_t owner) {
   static std::map<uid_t, std::string> names;
   const auto [known, fresh] = names.try_emplace(owner);
-  if (const passwd* const entry = fresh ? ::getpwuid(owner) : nullptr) known->second = entry->pw_name;
+  if (fresh) known->second = name_of_user(owner);
   return known->second;
 }
 
@@ -37,8 +37,7 @@ const std::string& name_of_owner(uid_t owner) {
 bool is_the_owners(RecordedJob& job, uid_t owner) {
   if (may_stand_for_others(owner)) return true;
   if (job.uid != static_cast<i64>(owner)) return false;
-  const std::string& name = name_of_owner(owner);
-  job.user = name.empty() ? "uid " + std::to_string(owner) : name;
+  job.user = name_of_owner(owner);
   return true;
 }
 

@@ -142,7 +142,7 @@ kill -USR1 $!
 ends_with $((128 + $(kill -l USR1)))
 
 # Both stop at TSTP, and go on.
-state() { ps -o state= -p "$1" | tr -d ' '; }
+state() { sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status"; }
 child "echo \$\$ >number; trap 'echo on >seen' CONT; trap 'exit 4' USR1"
 number="$(cat "$scratch/number")"
 kill -TSTP $!

@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <string_view>
 
 namespace mercutio {
 
@@ -11,6 +12,12 @@ inline std::uint64_t mix_hash(std::uint64_t hash, std::uint64_t value) {
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
   x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
   return x ^ (x >> 31);
+}
+
+inline std::uint64_t hash_of_text(std::string_view text) {
+  std::uint64_t hash = text.size();
+  for (const char c : text) hash = mix_hash(hash, static_cast<unsigned char>(c));
+  return hash;
 }
 
 // Two numbers at once, for long lists: both halves of a 128-bit product, as in wyhash.

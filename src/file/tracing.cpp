@@ -20,11 +20,17 @@ std::string text_of(const Amode& amode) {
   return text;
 }
 
+// A hint's value may hold anything.
+std::string on_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return text;
+}
+
 // Who opens, how, what, and the program's hints, a line each: docs/engineers/trace.md. No name has a zero, which stands for its line breaks.
 std::string text_of_opening(const OpenCall& call, std::string name, const std::string& amode) {
   std::replace(name.begin(), name.end(), '\n', '\0');
   std::string text = call.members + "\n" + amode + "\n" + name + "\n";
-  for (const auto& [key, value] : call.info) text += key + "=" + value + "\n";
+  for (const auto& [key, value] : call.info) text += on_one_line(key + "=" + value) + "\n";
   return text;
 }
 
@@ -75,7 +81,7 @@ void OpenFile::trace_hints() const {
   if (comm_->rank() != 0) return;
   std::string text;
   if (trace_->keeps_texts()) {
-    for (const auto& [key, value] : info()) text += key + "=" + value + "\n";
+    for (const auto& [key, value] : info()) text += on_one_line(key + "=" + value) + "\n";
     trace_->note("hints", text);
   }
   std::shared_ptr<const HintSet> hints;
@@ -85,8 +91,7 @@ void OpenFile::trace_hints() const {
   }
   text.clear();
   for (const HintNote& note : hints->notes) {
-    text += note.key + "=" + note.value + " (" + origin_text(note.origin) +
-            "): " + (note.applied() ? "applied" : "not applied, " + note.why_not) + "\n";
+    text += on_one_line(note.key + "=" + note.value + " (" + origin_text(note.origin) + "): " + (note.applied() ? "applied" : "not applied, " + note.why_not)) + "\n";
   }
   if (facts_) text += "deferred open: rank 0 and the aggregators have the file open, another rank opens it when it needs it\n";
   text += std::string("nonblocking collective accesses are driven by ") + context_.progress->who(sends_messages(hints->values)) + "\n";

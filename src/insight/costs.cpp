@@ -282,18 +282,18 @@ static double meetings_on_shared_cores(const Job& job, const JobFile& file) {
   return least(file, [](const FileTotals& one) { return phases_together(one, {Phase::kWait, Phase::kAgree}); });
 }
 
-double opening_with_first_accesses(const Job& job, const JobFile& file) {
+OpeningCost opening_cost(const Job& job, const JobFile& file) {
   const double well_made = std::max(collectives_well_made(job, file), meetings_on_shared_cores(job, file));
   const bool first = are_first_together(file);
-  return worst(file, [&](const FileTotals& one) {
-    const double accesses = collective_seconds(one) - waits_for_late(one);
-    return opening_seconds(one) + (first ? std::max(0.0, accesses - well_made) : 0) + slow_first_accesses(job, file, one);
-  });
-}
-
-double opening_in_turns(const Job& job, const JobFile& file) {
-  const double in_any_case = are_first_together(file) ? 0 : meetings_on_shared_cores(job, file);   // else a meeting is left to each of them
-  return std::max(0.0, waits_in_turns(file, worst(file, opening_seconds)) - in_any_case);
+  OpeningCost most;
+  for (const FileTotals& one : file.by_rank) {
+    const double together = first ? std::max(0.0, collective_seconds(one) - waits_for_late(one) - well_made) : 0;
+    const OpeningCost cost{opening_seconds(one), together + slow_first_accesses(job, file, one), 0};
+    if (cost.all() > most.all()) most = cost;
+  }
+  const double in_any_case = first ? 0 : meetings_on_shared_cores(job, file);   // else a meeting is left to each of them
+  most.in_turns = std::max(0.0, waits_in_turns(file, worst(file, opening_seconds)) - in_any_case);
+  return most;
 }
 
 double queued_seconds(const Job& job) {

@@ -67,10 +67,14 @@ double seconds_together(const Job& job, const JobFile& file, const Moved& moved)
 double collectives_well_made(const Job& job, const JobFile& file);
 // The time of all of the file's accesses, of which collective ones are efficient.
 double accesses_well_made(const Job& job, const JobFile& file);
-// Opening and closing, with the additional time of accesses if most of them are the first of an open: the maximum over the ranks.
-double opening_with_first_accesses(const Job& job, const JobFile& file);
-// What ranks wait for each other in turns, because opening and closing took them different times.
-double opening_in_turns(const Job& job, const JobFile& file);
+// What is due to opening and closing, on the rank where it is most.
+struct OpeningCost {
+  double opening = 0;         // and closing themselves
+  double first_accesses = 0;  // the additional time of accesses, if most of them are the first of an open
+  double in_turns = 0;        // ranks wait for each other in turns, because opening and closing took them different times
+  double all() const { return opening + first_accesses + in_turns; }
+};
+OpeningCost opening_cost(const Job& job, const JobFile& file);
 // A rank was ready to run and had no core, on average.
 double queued_seconds(const Job& job);
 // The run, as it would be without a trace.

@@ -98,8 +98,7 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   const std::vector<const JobFile*> members = members_of(several);
   const Detection detection = several.size() == 1 ? several.front().detection : *rule.detect(job, merge_files(members));
   finding.evidence = detection.evidence;
-  finding.files = 0;
-  for (const JobFile* one : members) finding.files += one->files();
+  finding.files = different_files(members);
   for (const JobFile* one : members) {
     if (members.size() > 1 && !one->is_pattern && finding.worst.size() < kWorstNamed) finding.worst.emplace_back(one->name, one->seconds());
   }

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <set>
@@ -75,6 +76,7 @@ std::string text_of(const std::array<char, N>& text) {
 bool believable(FileTotals totals, i64 most) {
   const auto place = [](i64& at) { return std::exchange(at, 0) >= 0; };
   bool places = place(totals.end_offset);
+  totals.names = DistinctNames();
   for (ClassTotals& part : totals.classes) places = place(part.begin_place) && place(part.end_place) && places;
   const auto numbers = std::bit_cast<std::array<i64, sizeof(FileTotals) / sizeof(i64)>>(totals);
   return places && std::all_of(numbers.begin(), numbers.end(), [most](i64 value) { return value >= -1 && value <= most; });
@@ -276,9 +278,7 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<s
 }
 
 i64 JobFile::files() const {
-  i64 sum = 0;
-  for (const JobFile* one : members) sum += one->files();
-  return !members.empty() ? sum : different_files(all, is_pattern, false);
+  return different_files(members.empty() ? std::vector<const JobFile*>{this} : members);
 }
 
 std::vector<std::string> call_names(const RankTrace& trace) {
@@ -289,16 +289,32 @@ std::vector<std::string> call_names(const RankTrace& trace) {
   return names;
 }
 
-i64 different_files(const FileTotals& all, bool is_pattern, bool job_has_patterns) {
-  if (is_pattern) return std::max<i64>(1, all.files);
-  return job_has_patterns ? std::min<i64>(1, all.files) : 1;
+// Patterns don't tell which files of different ranks are the same. Mostly all are, or none: the numbers for both are exact.
+i64 different_files(const std::vector<const JobFile*>& files) {
+  DistinctNames names;
+  i64 counted = 0, patterns = 0;   // counted: by the first rank of each open
+  std::vector<i64> of_rank;
+  for (const JobFile* file : files) {
+    names.add(file->all.names);
+    counted += file->is_pattern ? file->all.files : std::min<i64>(1, file->all.files);
+    patterns += file->is_pattern ? 1 : 0;
+    of_rank.resize(file->by_rank.size());
+    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) of_rank[rank] += file->by_rank[rank].opens - file->by_rank[rank].reopens;
+  }
+  if (patterns == 0) return static_cast<i64>(files.size());
+  if (names.none()) return std::max<i64>(1, counted);   // older traces
+  constexpr double kSure = 1.3;   // three times the standard error
+  const double about = names.count();
+  const auto distance = [about](i64 exact) { return std::abs(std::log(about / static_cast<double>(std::max<i64>(1, exact)))); };
+  const i64 of_one = of_rank.empty() ? 0 : *std::max_element(of_rank.begin(), of_rank.end());
+  const i64 nearest = distance(of_one) < distance(counted) ? of_one : counted;
+  return distance(nearest) <= std::log(kSure) ? nearest : std::lround(about);
 }
 
 i64 Job::file_count() const {
-  const bool patterns = std::any_of(files.begin(), files.end(), [](const JobFile& file) { return file.is_pattern; });
-  i64 sum = 0;
-  for (const JobFile& file : files) sum += different_files(file.all, file.is_pattern, patterns);
-  return sum;
+  std::vector<const JobFile*> all;
+  for (const JobFile& file : files) all.push_back(&file);
+  return different_files(all);
 }
 
 // Of all files, each thread for itself.

@@ -79,8 +79,8 @@ struct Job {
 i64 held_ns_of(const PieceHeader& header, i64 sum_ns);
 // Of `sum_ns`, where threads that were held at the same time count once in `held_ns`; 0: that is not known.
 double held_part_of(i64 held_ns, i64 sum_ns);
-// How many different files a record of a job is. Where the job has patterns, one that no rank here was the first to open is counted there.
-i64 different_files(const FileTotals& all, bool is_pattern, bool job_has_patterns);
+// About, where different ranks opened parts of the files of a pattern.
+i64 different_files(const std::vector<const JobFile*>& files);
 Job job_of(std::vector<RankTrace> traces);
 
 }  // namespace mercutio

@@ -76,7 +76,9 @@ i64 bytes_of(const FileTotals& totals, Direction way) {
   return of(totals, way, false).bytes + of(totals, way, true).bytes;
 }
 
-void put_patterns(Line& line, const JobSummary& summary) {
+void put_patterns(Line& line, const JobSummary& summary, const Job& job) {
+  std::map<std::string_view, i64> counts;
+  for (const JobFile& file : job.files) counts[file.name] = file.files();
   const std::vector<double> held = summary.held_seconds();
   line.key("files");
   line.open('[');
@@ -87,7 +89,7 @@ void put_patterns(Line& line, const JobSummary& summary) {
     line.put("name", text_in(file.name));
     line.put("file_system", text_in(file.file_system));
     if (!text_in(file.library).empty()) line.put("library", text_in(file.library));
-    line.put("files", different_files(all, file.is_pattern != 0, false));
+    line.put("files", counts[text_in(file.name)]);
     line.put("opens", all.opens);
     for (std::size_t k = 0; k < all.classes.size(); ++k)
       if (all.classes[k].calls > 0) line.put((std::string(kClassNames[k]) + "s").c_str(), all.classes[k].calls);
@@ -128,13 +130,11 @@ std::string fact(const Job& job, const std::string& key) {
 
 std::string job_line(const JobSummary& summary, const RankTrace& first, const JobIdentity& identity) {
   const Job own = job_of({first}), job = summary.job(first);
-  const bool patterns = std::any_of(summary.files().begin(), summary.files().end(), [](const FileRecord& file) { return file.is_pattern != 0; });
-  i64 files = 0, read = 0, written = 0, nodes = 1;
+  i64 read = 0, written = 0, nodes = 1;
   double held = 0;
   for (const double seconds : summary.held_seconds()) held += seconds;
   for (std::size_t i = 0; i < summary.files().size(); ++i) {
     const FileTotals all = summary.totals(i);
-    files += different_files(all, summary.files()[i].is_pattern != 0, patterns);
     read += bytes_of(all, Direction::kRead), written += bytes_of(all, Direction::kWrite);
     nodes = std::max(nodes, all.nodes);
   }
@@ -159,9 +159,9 @@ std::string job_line(const JobSummary& summary, const RankTrace& first, const Jo
   line.put("written", written);
   line.put("read_rate", io_rate(job, Direction::kRead));
   line.put("write_rate", io_rate(job, Direction::kWrite));
-  line.put("file_count", files);
+  line.put("file_count", job.file_count());
   put_findings(line, job, summary.ranks() >= first.header.ranks);
-  put_patterns(line, summary);
+  put_patterns(line, summary, job);
   line.close('}');
   return std::move(line).text() + "\n";
 }

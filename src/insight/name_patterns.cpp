@@ -77,9 +77,7 @@ std::string other_files(std::string_view one, std::string_view other) {
 
 std::string recorded_name(std::string_view name, std::size_t most) {
   if (name.size() <= most) return std::string(name);
-  std::uint64_t hash = name.size();
-  for (const char c : name) hash = mix_hash(hash, static_cast<unsigned char>(c));
-  const std::string number = "~" + std::to_string(hash) + "~";
+  const std::string number = "~" + std::to_string(hash_of_text(name)) + "~";
   return number + std::string(last_bytes(name, most - number.size()));
 }
 

@@ -24,6 +24,7 @@ inline constexpr std::size_t header_bytes(i64 version) {
 inline constexpr std::size_t file_record_bytes(i64 version) {
   if (version == 12) return offsetof(FileRecord, totals) + offsetof(FileTotals, resizes);
   if (version == 13) return offsetof(FileRecord, totals) + offsetof(FileTotals, views);
+  if (version == 14) return offsetof(FileRecord, totals) + offsetof(FileTotals, names);
   return sizeof(FileRecord);
 }
 

@@ -302,7 +302,7 @@ Bytes2 piece_of_version(i64 version) {
 }
 
 TEST(PieceMerge, PiecesOfTheVersionsBeforeAreRead) {
-  for (const i64 version : {9, 10, 11, 12, 13}) {
+  for (const i64 version : {9, 10, 11, 12, 13, 14}) {
     auto traces = parse_trace(piece_of_version(version));
     ASSERT_TRUE(traces.ok()) << traces.error().what;
     const RankTrace& trace = traces->front();
@@ -315,7 +315,9 @@ TEST(PieceMerge, PiecesOfTheVersionsBeforeAreRead) {
     EXPECT_EQ(totals.syncs, 7);
     EXPECT_EQ(totals.first_server, 9);
     EXPECT_EQ(totals.resizes, version >= 13 ? 6 : 0);
-    EXPECT_EQ(totals.views + totals.setting_ns + totals.late_setting_ns + trace.header.failed_opens, 0);
+    EXPECT_EQ(totals.views, version >= 14 ? 5 : 0);
+    EXPECT_TRUE(totals.names.none());
+    EXPECT_EQ(totals.setting_ns + totals.late_setting_ns + trace.header.failed_opens, 0);
     EXPECT_EQ(totals.late_opening_ns + totals.late_sync_ns + totals.size_calls + totals.adapted_stored_bytes, 0);
     EXPECT_GT(job_of(std::move(*traces)).held_seconds(0), 0);
   }

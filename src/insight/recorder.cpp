@@ -203,16 +203,18 @@ bool Recorder::opened_before(const FileFacts& facts) {
   return static_cast<i64>(others_.size()) < kNamesKept ? !others_.insert(hash).second : others_.count(hash) > 0;
 }
 
-// To look at the stack takes as long as some opens do, so it is looked at once for a pattern.
+// To look at the stack takes as long as some opens do, so it is looked at once for a pattern, and where there are very many of them once for a
+// folder and ending.
 std::string Recorder::library_of(const FileFacts& facts) {
   constexpr std::size_t kPatternsKept = 256;
   if (!opened_by_) return "";
-  const std::string pattern = pattern_key(facts.name);
+  std::string key = pattern_key(facts.name);
   std::lock_guard lock(mutex_);
-  const auto known = libraries_.find(pattern);
+  if (libraries_.size() >= kPatternsKept && libraries_.count(key) == 0) key = other_files(key, key);
+  const auto known = libraries_.find(key);
   if (known != libraries_.end()) return known->second;
   const std::string library = opened_by_();
-  if (libraries_.size() < kPatternsKept) libraries_.emplace(pattern, library);
+  if (libraries_.size() < 2 * kPatternsKept) libraries_.emplace(std::move(key), library);
   return library;
 }
 
@@ -225,6 +227,7 @@ std::unique_ptr<TraceSink> Recorder::file(const FileFacts& facts) {
   FileTotals& totals = records<FileRecord>(kFilesSection)[slot].totals;
   totals.reopens += again ? 1 : 0;
   totals.files += !again && facts.rank == 0 ? 1 : 0;
+  if (!again) totals.names.add(facts.name);
   totals.ranks = std::max(totals.ranks, facts.ranks);
   totals.nodes = std::max(totals.nodes, facts.nodes);
   next_offset_[static_cast<std::size_t>(slot)] = -1;

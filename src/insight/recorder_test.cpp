@@ -174,6 +174,22 @@ TEST(Recorder, WhoOpensFilesIsAskedOnceForAPattern) {
   EXPECT_EQ(asked, 2);
 }
 
+// Names that have no pattern in common.
+TEST(Recorder, WhoOpensVeryManyUnlikeFilesIsAskedOnceForAFolderAndEnding) {
+  RecorderOptions options;
+  int asked = 0;
+  std::string library = "netcdf";
+  options.opened_by = [&] { return ++asked, library; };
+  auto recorder = make(options);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = {static_cast<char>('a' + i / 100), static_cast<char>('a' + i / 10 % 10), static_cast<char>('a' + i % 10)};
+    (void)recorder->file(facts_of("/run/" + name + ".nc"));
+  }
+  EXPECT_EQ(asked, 257);
+  library = kTool;
+  EXPECT_FALSE(recorder->file(facts_of("/logs/of.darshan"))->keeps_texts());
+}
+
 TEST(Recorder, APieceIsCutDownByPattern) {
   auto recorder = make();
   for (i64 i = 0; i < 10; ++i) {
@@ -463,25 +479,6 @@ TEST(Recorder, AccessesInTheBackgroundHoldNobodyAndCountOnce) {
   EXPECT_EQ(trace.header.held_ns, 16'000'000);
   EXPECT_NEAR(io_rate(job_of({trace}), Direction::kWrite), 1e9, 1);
   EXPECT_EQ(job_of({trace}).held_part, 1);
-}
-
-// A file of its own in the table of rank 1 is among the others in that of rank 0.
-TEST(Recorder, AFileCountsOnceWhereverRanksHaveIt) {
-  std::vector<RankTrace> traces;
-  for (i64 rank = 0; rank < 2; ++rank) {
-    RecorderOptions options;
-    options.files = 8, options.rank = rank, options.ranks = 2;
-    auto recorder = make(options);
-    for (char name = rank == 0 ? 'a' : 'r'; name <= 't'; ++name) {
-      FileFacts facts = facts_of(std::string("/run/") + name);
-      facts.rank = rank, facts.ranks = 2;
-      recorder->file(facts)->record({TraceKind::kOpen, now_ns(), now_ns()});
-    }
-    traces.push_back(read_back(*recorder));
-  }
-  EXPECT_EQ(job_of(traces).file_count(), 20);
-  EXPECT_EQ(job_of({traces[0]}).file_count(), 20);
-  EXPECT_EQ(job_of({traces[1]}).file_count(), 3) << "nothing else is known of them";
 }
 
 TEST(Recorder, LongNamesWithTheSameEndAreDifferentFiles) {

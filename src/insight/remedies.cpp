@@ -34,7 +34,7 @@ constexpr Words kWords[] = {
      "MPI_File_{write|read}_at_all"},
 
     {Advice::kFewerCallsAlone, "mpi",
-     "move many records with one call: describe them with a datatype and MPI_File_set_view, which all ranks that opened the file call; then MPI_File_{write|read}"},
+     "move many records with one call: describe them with a datatype and MPI_File_set_view, which every rank of its communicator calls; then MPI_File_{write|read}"},
     {Advice::kFewerCallsAlone, "h5py", "move whole slabs in place of single records: {dset[begin:end] = data|data = dset[begin:end]}"},
     {Advice::kFewerCallsAlone, "hdf5",
      "move many records with one call: H5Sselect_hyperslab(space, H5S_SELECT_SET, start, stride, count, block); H5D{write|read}(dset, type, memory, space, "
@@ -127,7 +127,7 @@ std::string alignment_advice(i64 bytes, const std::string& library) {
     return "chunks of a multiple of " + unit + " bytes: " +
            (library == "netcdf" ? "nc_def_var_chunking(ncid, varid, NC_CHUNKED, sizes)" : "createVariable(..., chunksizes=sizes)");
   if (library == "pnetcdf") return "MPI_Info_set(info, \"nc_var_align_size\", \"" + unit + "\") before ncmpi_create";
-  return "begin records at multiples of " + unit + " bytes (pad the header)";
+  return "begin records at multiples of " + unit + " bytes: pad the header, and records whose size is no multiple of that";
 }
 
 }  // namespace mercutio

@@ -137,7 +137,7 @@ TEST(Remedies, FilesOfOneRankGetPossibleOnes) {
     return said_of(job);
   };
   const std::string own = each_its_own("");
-  EXPECT_NE(own.find("small_writes: move many records with one call: describe them with a datatype and MPI_File_set_view, which all ranks that opened the file call; then MPI_File_write\n"), std::string::npos) << own;
+  EXPECT_NE(own.find("small_writes: move many records with one call: describe them with a datatype and MPI_File_set_view, which every rank of its communicator calls; then MPI_File_write\n"), std::string::npos) << own;
   EXPECT_NE(own.find("many_files: keep one file open for many steps, each at an offset of its own: MPI_File_write_at("), std::string::npos) << own;
   for (const char* library : {"", "hdf5", "h5py", "netcdf", "netcdf4-python", "pnetcdf"})
     for (const char* word : {"_all", "COLLECTIVE", "collective"}) EXPECT_EQ(each_its_own(library).find(word), std::string::npos) << library << "\n" << each_its_own(library);

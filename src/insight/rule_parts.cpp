@@ -45,7 +45,7 @@ double read_range(const FileTotals& totals) {
 }
 
 double read_ranges(const JobFile& file) {
-  return sum_of_members(file, [](const JobFile& one) { return read_range(one.all); });
+  return sum_of_members(file, [](const JobFile& one) { return read_range(one.all) * (one.is_pattern ? static_cast<double>(one.files()) : 1); });
 }
 
 i64 bytes_written(const JobFile& file) {

@@ -23,8 +23,17 @@ double storage_seconds(const JobFile& file, std::size_t way) {
   return worst(file, [way](const FileTotals& one) { return seconds_of(one.storage[way].ns); });
 }
 
+double different_of(const FileTotals& one) { return static_cast<double>(one.opens - one.reopens); }
+
 double alone_seconds(const JobFile& file, Direction direction) {
   return worst(file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+}
+
+// What each rank reads, counted once. Of a pattern, each of its files is read alike.
+double read_by_ranks(const JobFile& file) {
+  return sum_of_members(file, [](const JobFile& one) {
+    return sum_of_ranks(one, [&one](const FileTotals& mine) { return read_range(mine) * (one.is_pattern ? different_of(mine) : 1); });
+  });
 }
 
 // The same data again and again: how many times it was read altogether, 0 if that is not it. Ranks read the same where
@@ -33,14 +42,14 @@ double times_read(const JobFile& file) {
   const ClassTotals& reads = of(file.all, Direction::kRead, false);
   const double size = read_ranges(file);
   if (size <= 0 || size > kReadAlikeBytes || 10 * reads.strided_calls > reads.calls) return 0;
-  const double parts = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); });
+  const double parts = read_by_ranks(file);
   const double times = static_cast<double>(reads.bytes) / size;
   return parts >= 1.5 * size && times >= 4 ? times : 0;
 }
 
 // How often a rank reads the same, and how many ranks do.
 double passes_of(const JobFile& file) {
-  const double parts = sum_of_members(file, [](const JobFile& one) { return sum_of_ranks(one, read_range); });
+  const double parts = read_by_ranks(file);
   return parts > 0 ? static_cast<double>(of(file.all, Direction::kRead, false).bytes) / parts : 1;
 }
 
@@ -227,8 +236,11 @@ std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
                       {"balance what the ranks do between accesses, or let it" + overlaps, late->balanced(), at_most}}};
   const PieceHeader& header = job.traces[late->rank].header;
   const std::string rank = "rank " + number_text(header.rank);
+  const double queued = seconds_of(header.cores.queued_ns) / static_cast<double>(header.members);
+  const std::string cause = 2 * queued >= late->steady ? "give " + rank + " a core of its own: it was ready to run but had none for " + seconds_text(queued)
+                                                       : "see what " + rank + " does between accesses that those that wait do not";
   return Detection{who_waits(file, late->least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(late->least),
-                   {{"see what " + rank + " does between accesses that those that wait do not", late->without(), at_most},
+                   {{cause, late->without(), at_most},
                     {"divide that work evenly among the ranks", late->balanced(), at_most}},
                    header.rank};
 }
@@ -263,7 +275,6 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
 }
 
 double reopens_of(const FileTotals& one) { return static_cast<double>(one.reopens); }
-double different_of(const FileTotals& one) { return static_cast<double>(one.opens - one.reopens); }
 double syncs_of(const FileTotals& one) { return static_cast<double>(one.syncs); }
 
 // The first open of a job takes longer than those that follow.
@@ -272,10 +283,19 @@ double first_open(const JobFile& file) {
 }
 
 // Opening and closing as often as `again` in `opens`, with what is due to it. The accesses and the first open stay.
-double opening_saved(const Job& job, const JobFile& file, double again, double opens) {
-  const double all = opening_with_first_accesses(job, file) + opening_in_turns(job, file);
-  const double most = std::min(all, run_seconds(job) - accesses_well_made(job, file));
+double opening_saved(const Job& job, const JobFile& file, const OpeningCost& cost, double again, double opens) {
+  const double most = std::min(cost.all(), run_seconds(job) - accesses_well_made(job, file));
   return std::max(0.0, std::min(most * again / opens, most - first_open(file)));
+}
+
+// What is less than a tenth of it is not worth a word.
+std::string text_of(const OpeningCost& cost) {
+  std::string text = seconds_text(cost.opening) + " for opening and closing";
+  const std::pair<double, const char*> others[] = {{cost.first_accesses, " for first accesses after it"}, {cost.in_turns, " for ranks that come late from it"}};
+  for (const auto& [seconds, what] : others) {
+    if (10 * seconds >= cost.all() && seconds > 0) text += ", " + seconds_text(seconds) + what;
+  }
+  return text;
 }
 
 // Each of its files.
@@ -286,9 +306,9 @@ bool opened_often(const JobFile& file) {
 std::optional<Detection> reopened(const Job& job, const JobFile& file) {
   if (!opened_often(file)) return {};
   const double opens = worst(file, opens_of), again = worst(file, reopens_of);
-  return Detection{"opened " + number_text(static_cast<i64>(opens)) + " times, " +
-                       seconds_text(worst(file, opening_seconds)) + " for opening and closing",
-                {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_saved(job, file, again, opens),
+  const OpeningCost cost = opening_cost(job, file);
+  return Detection{"opened " + number_text(static_cast<i64>(opens)) + " times, " + text_of(cost),
+                {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_saved(job, file, cost, again, opens),
                   seconds_held(job, file, opening_seconds).at_most}}};
 }
 
@@ -296,9 +316,9 @@ std::optional<Detection> many_files(const Job& job, const JobFile& file) {
   const double different = worst(file, different_of);
   if (different < kManyTimes) return {};
   const Advice what = opened_alone(job, file) ? Advice::kFewerFilesAlone : Advice::kFewerFiles;
-  return Detection{number_text(static_cast<i64>(different)) + " different files, " +
-                       seconds_text(worst(file, opening_seconds)) + " for opening and closing them",
-                {{advice(what, main_direction(file), file.library), opening_saved(job, file, different - 1, different),
+  const OpeningCost cost = opening_cost(job, file);
+  return Detection{number_text(static_cast<i64>(different)) + " different files a rank, " + text_of(cost),
+                {{advice(what, main_direction(file), file.library), opening_saved(job, file, cost, different - 1, different),
                   seconds_held(job, file, opening_seconds).at_most}}};
 }
 

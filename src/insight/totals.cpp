@@ -36,6 +36,7 @@ void FileTotals::add(const FileTotals& other) {
     MERCUTIO_LATER_TOTALS(MERCUTIO_FOLD)
   }
   fold(unwaited_class_ns, other.unwaited_class_ns);
+  names.add(other.names);
   for (std::size_t i = 0; i < classes.size(); ++i) {
     ClassTotals& mine = classes[i];
     const ClassTotals& theirs = other.classes[i];

@@ -8,6 +8,7 @@
 #include "base/phases.h"
 #include "base/trace.h"
 #include "base/types.h"
+#include "insight/distinct_names.h"
 
 namespace mercutio {
 
@@ -79,6 +80,7 @@ struct FileTotals {
   MERCUTIO_TOTALS_OF_13(MERCUTIO_TOTAL_FIELD)
   std::array<i64, kClasses> unwaited_class_ns{};  // of unwaited_ns, by class
   MERCUTIO_TOTALS_OF_14(MERCUTIO_TOTAL_FIELD)
+  DistinctNames names;   // of the files: of version 15
   bool operator==(const FileTotals&) const = default;
 
   ClassTotals& of(Direction direction, bool collective) {

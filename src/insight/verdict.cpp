@@ -14,6 +14,7 @@ namespace mercutio {
 namespace {
 
 constexpr std::size_t kFindingsShown = 2;
+constexpr double kMuchRecording = 0.1;   // of the run
 constexpr double kMostlyAlone = 0.9;  // threads of a rank are seldom held at the same time
 
 std::string percent(double part, double whole) {
@@ -201,7 +202,7 @@ std::string verdict(const Job& job) {
   if (!source.empty()) out += "  from a " + printable(source) + ", which has no pieces of accesses, no exchange and no waiting; the estimates are rough\n";
   if (!job.finished) {
     const i64 missing = job.ranks - job.known_ranks;
-    out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it was cut short")) + "\n";
+    out += "  not all of the job is here: " + (missing > 0 ? count_of(missing, "rank") + " left nothing" : std::string("it has not ended, or was cut short")) + "\n";
   }
   out += "  I/O held a rank for " + seconds_text(sums.held / ranks) + " on average (" +
          percent(sums.held / ranks, job.seconds) + " of the run), rank " + std::to_string(slowest) +
@@ -218,6 +219,8 @@ std::string verdict(const Job& job) {
   out += "  of the I/O: " + split_of(sums) + "\n";
   if (const double queued = queued_seconds(job); queued >= 0.1 * job.seconds)
     out += "  a rank was ready to run but had no core for " + seconds_text(queued) + " on average (" + percent(queued, job.seconds) + " of the run)\n";
+  if (const double run = run_seconds(job); job.seconds - run >= kMuchRecording * job.seconds)
+    out += "  recording took " + seconds_text(job.seconds - run) + " of it: the run without it, of " + seconds_text(run) + ", is what estimates compare with\n";
   out += adapting_of(job);
   const std::vector<Finding> found = find_causes(job);
   const bool little = io_share(job) < kLittleIo;

@@ -105,6 +105,15 @@ TEST(Findings, APatternOfManyFilesIsNotOneFile) {
   EXPECT_EQ(found[0].files, 200);
 }
 
+// As factors compare with the run without it.
+TEST(Verdict, SaysWhatRecordingTook) {
+  Job job = job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, true), 50, MiB, kSecond); });
+  job.recording = 0.5;
+  EXPECT_EQ(verdict(job).find("recording took"), std::string::npos) << verdict(job);
+  job.recording = 5;
+  EXPECT_NE(verdict(job).find("recording took 5.0 s of it: the run without it, of 5.0 s"), std::string::npos) << verdict(job);
+}
+
 TEST(Verdict, WhereThereIsLittleIoThereIsNothingToGain) {
   const std::string text = verdict(job_with(4, [](i64, FileTotals& f) { calls(f.of(Direction::kWrite, false), 5000, 64, kSecond / 5); }));
   EXPECT_NE(text.find("I/O is 2 % of the run: nothing to gain here"), std::string::npos) << text;

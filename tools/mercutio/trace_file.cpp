@@ -27,6 +27,7 @@ Result<std::vector<RankTrace>> read_trace_file(const std::string& path) {
 std::string why_not_overwritten(const std::string& path, bool report) {
   struct stat state {};
   if (::stat(path.c_str(), &state) != 0) return "";
+  if (report && S_ISDIR(state.st_mode)) return "it is a folder, and a report needs a file";
   if (!is_plain_file(path)) return report || S_ISDIR(state.st_mode) ? "" : "it is no file, and a trace needs one";
   if (state.st_size == 0) return "";
   const std::string_view begin = report ? "mercutio: " : std::string_view(kPieceMagic.data(), kPieceMagic.size());

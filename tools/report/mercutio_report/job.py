@@ -137,7 +137,7 @@ class Job:
     def title(self):
         """What tells it from another run."""
         job = f", job {self.run['job']}" if "job" in self.run else ""
-        return f"{self.program}, {self.ranks} ranks, {self.started():%Y-%m-%d %H:%M}{job}"
+        return f"{self.program}, {self.ranks} ranks, {self.started():%Y-%m-%d %H:%M:%S}{job}"
 
     def provenance(self):
         """(name, value): what is asked first when a page is found months later."""

@@ -403,7 +403,7 @@ class PosixDriver final : public Driver {
     struct stat status {};
     if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
     if (S_ISDIR(status.st_mode)) return error_from_errno("open", EISDIR);
-    if (::lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE)
+    if (!S_ISREG(status.st_mode) && ::lseek(fd, 0, SEEK_CUR) < 0 && errno == ESPIPE)
       return Error{ErrorClass::kUnsupportedOperation, "a pipe, socket or terminal can't be accessed at offsets (ESPIPE): use a regular file", ESPIPE};
     auto storage = std::make_unique<PosixStorage>(std::move(owned), options, queue(options));
     if (storage->traits().way == CoherenceWay::kLocks) return make_locked(std::move(storage));

@@ -181,6 +181,12 @@ bool locks_work(int fd) {
   return ::fcntl(fd, F_OFD_GETLK, &query) == 0 || !lock_refused(errno);
 }
 
+// Locks of all local file systems are the kernel's own, so it is asked once.
+bool local_locks_work(int fd) {
+  static const bool works = locks_work(fd);
+  return works;
+}
+
 // Puts the same file, opened with O_DIRECT, in place of a descriptor. The name in /proc is a link.
 bool open_direct(int fd, int flags) {
   const int again = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_DIRECT | O_CLOEXEC);
@@ -228,7 +234,7 @@ Traits traits_of(int fd) {
     if (status.st_blksize > 0) traits.block_bytes = status.st_blksize;
     if (numbered) traits.file_number = number_of(status, traits);
   }
-  traits.can_lock = locks_work(fd);
+  traits.can_lock = traits.metadata_is_remote ? locks_work(fd) : local_locks_work(fd);
   return traits;
 }
 

@@ -12,11 +12,13 @@
 #include <cstddef>
 #include <cstring>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "base/file_text.h"
 #include "base/trace.h"
 #include "insight/name_patterns.h"
 #include "insight/older_traces.h"
@@ -153,25 +155,6 @@ Result<RankTrace> parse_piece(ConstBytes piece) {
   return trace;
 }
 
-Result<std::vector<std::byte>> read_file(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return error_from_errno("open", errno);
-  std::vector<std::byte> bytes;
-  struct stat state {};
-  Status status = ok_status();
-  if (::fstat(file, &state) == 0) bytes.resize(static_cast<std::size_t>(state.st_size));
-  for (std::size_t at = 0; at < bytes.size();) {
-    const ssize_t got = ::read(file, bytes.data() + at, bytes.size() - at);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) status = error_from_errno("read", errno);
-    if (got <= 0) bytes.resize(at);
-    at += got > 0 ? static_cast<std::size_t>(got) : 0;
-  }
-  ::close(file);
-  if (!status) return std::move(status).error();
-  return bytes;
-}
-
 // Appends those before the first that is damaged.
 Status parse_pieces(ConstBytes bytes, std::vector<RankTrace>& traces) {
   while (bytes.size() >= kBeginBytes) {
@@ -192,8 +175,8 @@ Status parse_pieces(ConstBytes bytes, std::vector<RankTrace>& traces) {
 }
 
 Status read_pieces(const std::string& path, std::vector<RankTrace>& traces) {
-  MERCUTIO_LET(const std::vector<std::byte> bytes, read_file(path));
-  return parse_pieces(bytes, traces);
+  MERCUTIO_LET(const std::string text, text_of_file(path));
+  return parse_pieces(std::as_bytes(std::span(text)), traces);
 }
 
 // Fails if none of them can be read.

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <fstream>
 #include <sstream>
 
 #include "base/absolute_path.h"
@@ -38,13 +37,6 @@ bool is_same_place(const std::string& one, const std::string& other) {
 
 std::string measured_file() {
   return configuration_file("measured");
-}
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream input(path, std::ios::binary);
-  std::ostringstream text;
-  if (input) text << input.rdbuf();
-  return text.str();
 }
 
 InfoItems measured_hints(const std::string& text, const std::string& path) {

@@ -19,7 +19,6 @@ InfoItems measured_hints(const std::string& text, const std::string& path);
 
 // "" without a home directory.
 std::string measured_file();
-std::string text_of_file(const std::string& path);   // "" where it can't be read
 // The file's text with this section added, in the place of those for the same file system.
 std::string with_section(const std::string& text, const std::string& directory, const InfoItems& items);
 

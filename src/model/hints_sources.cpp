@@ -8,12 +8,12 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 #include <string_view>
 
 #include "base/absolute_path.h"
 #include "base/errno_text.h"
+#include "base/file_text.h"
 #include "base/installation.h"
 #include "base/phases.h"
 #include "base/program.h"
@@ -44,12 +44,9 @@ std::string read_file(const std::string& path, const struct stat& status, std::s
   if (S_ISCHR(status.st_mode)) return "";   // /dev/null: no hints
   if (!S_ISREG(status.st_mode)) return "is no plain file";
   if (status.st_size > kLargestFile) return "is larger than 1 MiB, so it can't be a file of hints";
-  errno = 0;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::string("can't be read: ") + errno_text(errno ? errno : EIO);
-  std::ostringstream all;
-  all << in.rdbuf();
-  text = all.str();
+  auto whole = text_of_file(path);
+  if (!whole) return std::string("can't be read: ") + errno_text(whole.error().sys_errno);
+  text = std::move(*whole);
   return "";
 }
 
@@ -256,7 +253,7 @@ std::shared_ptr<const HintSources::Seen> HintSources::seen(const std::string& pr
   fresh->ns = now;
   for (HintFilePlace& place : hint_file_places(program)) fresh->places.push_back(look_at(std::move(place)));
   fresh->measured_file = measured_file();
-  fresh->measured = text_of_file(fresh->measured_file);
+  if (auto measured = text_of_file(fresh->measured_file)) fresh->measured = std::move(*measured);
   return seen_ = std::move(fresh);
 }
 

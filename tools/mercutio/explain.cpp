@@ -5,9 +5,9 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 
+#include "base/file_text.h"
 #include "base/utf8.h"
 #include "insight/job.h"
 #include "model/hints.h"
@@ -19,14 +19,6 @@
 
 namespace mercutio::tool {
 namespace {
-
-bool read_text(const std::string& path, std::string& text) {
-  std::ifstream input(path);
-  std::ostringstream all;
-  all << input.rdbuf();
-  text = all.str();
-  return input.good() || input.eof();
-}
 
 void print_indented(const std::string& text) {
   std::istringstream lines(text);
@@ -63,9 +55,9 @@ int explain(const ExplainOptions& options) {
     std::fprintf(stderr, "mercutio explain: needs --machine and --pattern, or --trace\n");
     return 2;
   }
-  std::string machine_text, pattern_text;
-  if (!read_text(options.machine_file, machine_text)) return complain("explain", options.machine_file, std::strerror(errno));
-  if (!read_text(options.pattern_file, pattern_text)) return complain("explain", options.pattern_file, std::strerror(errno));
+  const auto machine_text = text_of_file(options.machine_file), pattern_text = text_of_file(options.pattern_file);
+  if (!machine_text) return complain("explain", options.machine_file, std::strerror(machine_text.error().sys_errno));
+  if (!pattern_text) return complain("explain", options.pattern_file, std::strerror(pattern_text.error().sys_errno));
   HintSet hints;
   for (const std::string& hint : options.hints) {
     const InfoItems items = parse_hint_string(hint);
@@ -75,9 +67,9 @@ int explain(const ExplainOptions& options) {
   for (const HintNote& note : hints.notes) {
     if (!note.applied()) return complain("explain", "--hint " + note.key, note.why_not);
   }
-  const Result<Machine> machine = parse_machine(machine_text);
+  const Result<Machine> machine = parse_machine(*machine_text);
   if (!machine) return complain("explain", options.machine_file, machine.error().what);
-  const Result<PatternFile> file = parse_pattern(pattern_text, machine->topology.ranks());
+  const Result<PatternFile> file = parse_pattern(*pattern_text, machine->topology.ranks());
   if (!file) return complain("explain", options.pattern_file, file.error().what);
   const Pattern pattern = file->pattern();
   const Plan plan = make_plan(pattern, hints.values, machine->topology, machine->layout);

@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/file_text.h"
 #include "insight/site_file.h"
 #include "model/hints_files.h"
 #include "model/hints_report.h"
@@ -152,12 +153,9 @@ void check_jobs(const HintLine& jobs, std::vector<HintProblem>& problems, std::s
 }
 
 int check_file(const std::string& path) {
-  errno = 0;
-  std::ifstream input(path, std::ios::binary);
-  std::ostringstream text;
-  text << input.rdbuf();
-  if (!input || input.bad()) return complain("hints", path, std::strerror(errno ? errno : EIO));
-  const HintFile file = parse_hint_toml(text.str());
+  const auto text = text_of_file(path);
+  if (!text) return complain("hints", path, std::strerror(text.error().sys_errno));
+  const HintFile file = parse_hint_toml(*text);
   std::vector<HintProblem> problems = check_hint_file(file);
   std::string note;
   check_jobs(file.jobs, problems, note);

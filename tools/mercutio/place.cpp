@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "base/file_text.h"
 #include "model/machine_file.h"
 #include "place/cluster.h"
 #include "place/recorded.h"
@@ -30,11 +31,9 @@ Error about(const std::string& what, const std::string& why) {
 }
 
 Result<std::string> text_of(const std::string& path) {
-  std::ifstream input(path);
-  std::ostringstream all;
-  all << input.rdbuf();
-  if (!input) return about(path, std::strerror(errno ? errno : EIO));
-  return all.str();
+  auto text = text_of_file(path);
+  if (!text) return about(path, std::strerror(text.error().sys_errno));
+  return text;
 }
 
 // What is to be solved, and where it comes from.

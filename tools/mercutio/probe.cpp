@@ -20,6 +20,7 @@
 #include <sstream>
 #include <vector>
 
+#include "base/file_text.h"
 #include "model/hints_measured.h"
 #include "process.h"
 #include "progress.h"
@@ -160,13 +161,13 @@ std::vector<Point> sweep(const ProbeOptions& options, i64 first, i64 last, i64 p
 int store(const std::string& directory, const InfoItems& items) {
   const std::string path = measured_file();
   if (path.empty()) return complain("probe", "neither XDG_CONFIG_HOME nor HOME is set", "nothing is stored");
-  const std::string before = text_of_file(path);
+  const auto before = text_of_file(path);
   for (size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     mkdir(path.substr(0, slash).c_str(), 0777);   // those that are there already stay; the rest shows when the file is written
   }
   const std::string fresh = path + ".new-" + std::to_string(getpid());   // another one may end at the same time
   std::ofstream output(fresh, std::ios::trunc);
-  output << with_section(before, directory, items);
+  output << with_section(before ? *before : "", directory, items);
   output.close();
   if (!output || rename(fresh.c_str(), path.c_str()) != 0) {
     discard(fresh);

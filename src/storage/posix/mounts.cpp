@@ -2,8 +2,8 @@
 
 #include <sys/sysmacros.h>
 
-#include <fstream>
-#include <iterator>
+
+#include "base/file_text.h"
 
 namespace mercutio::posix {
 namespace {
@@ -70,9 +70,8 @@ std::optional<Mount> find_mount(std::string_view mountinfo, dev_t device) {
 }
 
 std::optional<Mount> mount_of(dev_t device) {
-  std::ifstream file("/proc/self/mountinfo");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return find_mount(text, device);
+  const auto text = text_of_file("/proc/self/mountinfo");
+  return text ? find_mount(*text, device) : std::nullopt;
 }
 
 }  // namespace mercutio::posix

@@ -1,4 +1,5 @@
-# MooseFS: a master and a chunk server. The server's view is a mount of its own.
+# MooseFS: a master and a chunk server, which can hold one copy of a chunk. With the default of two, a node that waits until another one has written to
+# the same chunk is told so only after 30 seconds (seen in MooseFS 3.0.117). The server's view is a mount of its own.
 server() {
   mkdir -p "$FOLDER/master" "$FOLDER/chunks" "$FOLDER/chunkserver"
   printf 'MFSM NEW' > "$FOLDER/master/metadata.mfs"
@@ -11,6 +12,7 @@ server() {
   client
   until_it_works dd if=/dev/zero of=/mnt/shared/first bs=1 count=1 conv=fsync status=none
   rm /mnt/shared/first
+  mfssetgoal 1 /mnt/shared
   chmod 777 /mnt/shared
 }
 client() {

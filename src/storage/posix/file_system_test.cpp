@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <cerrno>
 #include <string>
 
+#include "storage/drivers.h"
 #include "storage/posix/transfer.h"
 
 namespace {
@@ -131,6 +133,36 @@ TEST(FileSystem, CephFuseIsOpenedAnewOrLocked) {
     EXPECT_EQ(::lseek(fd, 0, SEEK_CUR), 0) << "it was not opened anew";
   }
   ::close(fd);
+}
+
+// Whoever opens the file then may be shown what was there before other nodes wrote (GlusterFS).
+TEST(FileSystem, CloseForgetsThePagesThatDirectWritesHavePassed) {
+  const std::string path = ::testing::TempDir() + "pages_" + std::to_string(::getpid());
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_GE(fd, 0);
+  std::array<char, 4096> page{};
+  const iovec into{page.data(), page.size()};
+  const auto is_cached = [&] { return ::preadv2(fd, &into, 1, 0, RWF_NOWAIT) > 0; };
+  const auto way_of_closed = [&](bool writes) {
+    OpenOptions options;
+    options.write = writes;
+    told_magic = 0x6969;
+    const auto storage = make_posix_driver()->open(path, options);
+    told_magic = 0;
+    EXPECT_TRUE(storage && (*storage)->close());
+    return storage ? (*storage)->traits().way : CoherenceWay::kNone;
+  };
+  ASSERT_EQ(::pwrite(fd, page.data(), page.size(), 0), 4096);
+  ASSERT_EQ(::fsync(fd), 0);   // pages that aren't written yet stay
+  const bool tells = is_cached();
+  const CoherenceWay way = way_of_closed(/*writes=*/false);
+  EXPECT_EQ(is_cached(), tells);
+  way_of_closed(/*writes=*/true);
+  const bool known = tells && way == CoherenceWay::kDirect;
+  EXPECT_FALSE(known && is_cached());
+  ::unlink(path.c_str());
+  ::close(fd);
+  if (!known) GTEST_SKIP() << "no O_DIRECT here, or nobody tells what is in the page cache";
 }
 
 }  // namespace

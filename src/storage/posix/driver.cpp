@@ -191,9 +191,10 @@ class Exclusion final : public HeldLock {
   const std::shared_ptr<MarkState> state_;
 };
 
-Traits traits_with(OpenFd& fd, CoherenceWay wish, const char* transfers) {
+Traits traits_with(OpenFd& fd, const OpenOptions& options, const char* transfers) {
   Traits traits = traits_of(fd.get());
-  make_coherent(fd.get(), wish, traits);
+  make_coherent(fd.get(), options.coherence, traits);
+  traits.keeps_writes = options.write && options.keeps_writes && traits.way == CoherenceWay::kDirect && keeps_data(traits.file_system);
   fd.set_direct((::fcntl(fd.get(), F_GETFL) & O_DIRECT) != 0);
   traits.transfers = transfers;
   return traits;
@@ -207,7 +208,8 @@ class PosixStorage final : public Storage {
       : fd_(std::move(fd)),
         options_(options),
         queue_(std::move(queue)),
-        traits_(traits_with(*fd_, options.coherence, queue_->name())),
+        traits_(traits_with(*fd_, options, queue_->name())),
+        client_keeps_(traits_.way == CoherenceWay::kDirect && keeps_data(traits_.file_system)),
         locks_(std::make_shared<LockState>()),
         marks_(std::make_shared<MarkState>(locks_, drawn(options.group), options.write && traits_.can_lock && !traits_.metadata_is_remote)) {
     locks_->fd = fd_;
@@ -215,18 +217,27 @@ class PosixStorage final : public Storage {
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
-    const DirectRead reading(fd_->direct());
-    return transfer(fd_->get(), Direction::kRead, pieces);
+    MERCUTIO_LET(const std::shared_ptr<OpenFd> fd, to_read());
+    const DirectRead reading(fd->direct());
+    return transfer(fd->get(), Direction::kRead, pieces);
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
     MERCUTIO_TRY(show_as_writer());
-    return transfer(fd_->get(), Direction::kWrite, pieces);
+    Result<i64> moved = transfer(fd_->get(), Direction::kWrite, pieces);
+    if (client_keeps_ && !traits_.keeps_writes && moved) MERCUTIO_TRY(sync());
+    return moved;
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    const Status shown = direction == Direction::kWrite ? show_as_writer() : ok_status();
+    if (direction == Direction::kRead) {
+      auto fd = to_read();
+      return fd ? queue_->start(std::move(*fd), direction, std::move(pieces)) : finished_transfer(std::move(fd).error());
+    }
+    if (client_keeps_ && !traits_.keeps_writes) return finished_transfer(write(pieces));
+    const Status shown = show_as_writer();
     if (!shown) return finished_transfer(shown.error());
     return queue_->start(fd_, direction, std::move(pieces));
   }
+  Status flush() override { return traits_.keeps_writes ? sync() : ok_status(); }
 
   // As the server has it: other nodes may have changed it since this one asked.
   Result<i64> size() override {
@@ -308,6 +319,16 @@ class PosixStorage final : public Storage {
   }
 
  private:
+  // The client keeps what an open has read, and is told late that another node has written. Another open reads anew.
+  Result<std::shared_ptr<OpenFd>> to_read() const {
+    if (!client_keeps_) return fd_;
+    const int fd = ::open(("/proc/self/fd/" + std::to_string(fd_->get())).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+    if (fd < 0) return error_from_errno("open", errno);
+    auto opened = std::make_shared<OpenFd>(fd);
+    opened->set_direct(true);
+    return opened;
+  }
+
   Result<std::unique_ptr<HeldLock>> lock_range(i64 begin, i64 end, bool exclusive, bool waits) {
     if (!traits_.can_lock) return no_locks();
     if (begin < 0 || begin > end)
@@ -367,6 +388,7 @@ class PosixStorage final : public Storage {
   const OpenOptions options_;
   std::shared_ptr<AsyncQueue> queue_;
   const Traits traits_;
+  const bool client_keeps_;
   std::shared_ptr<LockState> locks_;
   const std::shared_ptr<MarkState> marks_;
   ClientLocks client_locks_{traits_.file_system};

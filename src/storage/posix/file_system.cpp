@@ -69,12 +69,13 @@ struct KnownFuse {
   std::string_view advice;
   bool can_merge = true;
   bool is_told_at_open = false;   // its process has a cache too, which it passes for files that were opened with O_DIRECT
+  bool keeps_data = false;        // its process has caches that O_DIRECT does not pass
 };
 
 constexpr KnownFuse kKnownFuse[] = {
     {"fuse.glusterfs", kAfterOpen, kDirect, true, ""},
     {"fuse.ceph-fuse", kAfterOpen, kDirect, true, "", false, true},
-    {"fuse.mfs", kAfterOpen, kDirect, true, ""},
+    {"fuse.mfs", kAfterOpen, kDirect, true, "", true, false, true},
     {"fuse.juicefs", kAfterOpen, kNone, true,
      "JuiceFS shows what other nodes wrote only after the file was closed and opened again: write from the ranks of one node"},
     {"fuse.sshfs", kAfterOpen, kNone, false, "sshfs keeps data and sizes in each node and has no locks: write from the ranks of one node"},
@@ -201,6 +202,10 @@ bool is_told_at_open(std::string_view file_system) {
 }
 
 }  // namespace
+
+bool keeps_data(std::string_view file_system) {
+  return std::any_of(std::begin(kKnownFuse), std::end(kKnownFuse), [&](const KnownFuse& known) { return known.type == file_system && known.keeps_data; });
+}
 
 bool lock_refused(int sys_errno) {
   return sys_errno == ENOLCK || sys_errno == EOPNOTSUPP || sys_errno == EINVAL || sys_errno == ENOSYS;

@@ -29,13 +29,13 @@ class Exchange {
         dense_(agreed.dense),
         apart_(plan_.exchange == ExchangeKind::kMessages),
         me_(file.comm->rank()) {
-    std::optional<NodeBuffers> between_nodes;   // otherwise each aggregator leads its own buffers, and nobody else does
-    if (plan_.exchange == ExchangeKind::kTwoLayer) between_nodes.emplace(plan_.aggregators, topology_);
+    if (plan_.exchange == ExchangeKind::kTwoLayer) between_nodes_.emplace(plan_.aggregators, topology_);
+    domains_.reserve(plan_.aggregators.size());
     for (i64 i = 0; i < plan_.domains(); ++i) {
       const NodeBuffer own{plan_.aggregators[static_cast<size_t>(i)], 0};
-      domains_.emplace_back(WindowBuffer(arena, plan_, agreed.borders, i, between_nodes ? between_nodes->of(i, node_of(me_)) : own));
+      domains_.emplace_back(WindowBuffer(arena, plan_, agreed.borders, i, between_nodes_ ? between_nodes_->of(i, arena.place().node, arena.members()) : own));
     }
-    make_endpoints(between_nodes);
+    make_endpoints();
     for (Domain* const domain : visited_) {
       finish_up_to(*domain, 0);
       if (!writing_) request_from(*domain, 0);
@@ -78,28 +78,25 @@ class Exchange {
     WindowEndpoint* led = nullptr;   // of the buffer, if this rank is its leader
   };
 
-  i64 node_of(i64 rank) const { return topology_.node_of_rank[static_cast<size_t>(rank)]; }
-
-  // Whether the rank's node may have data in a domain, as far as all ranks know.
+  // Whether a node, some ranks of it or one rank, may have data in a domain, as far as all ranks know.
+  bool may_have_data(i64 domain, i64 node, std::span<const i64> ranks) const {
+    const FileRange data = ranges_[static_cast<size_t>(node)], owned = plan_.domain(domain);
+    return !data.empty() && data.begin < owned.end && data.end > owned.begin && plan_.serves_any(domain, ranks);
+  }
   bool may_have_data(i64 domain, i64 rank) const {
     const bool by_rank = std::ssize(ranges_) == topology_.ranks();
-    const FileRange data = ranges_[static_cast<size_t>(by_rank ? rank : node_of(rank))];
-    const FileRange owned = plan_.domain(domain);
-    return !data.empty() && plan_.serves(domain, rank) && data.begin < owned.end && data.end > owned.begin;
+    return may_have_data(domain, by_rank ? rank : topology_.node_of_rank[static_cast<size_t>(rank)], std::span(&rank, 1));
   }
 
-  // The ranks that stream to the aggregator of a domain: the leaders of the other nodes that may have data there.
-  std::vector<i64> leaders_of(i64 domain, const std::optional<NodeBuffers>& between_nodes) const {
+  // The ranks that stream to the aggregator of a domain, which is this one: the leaders of the other nodes that may have data there.
+  std::vector<i64> leaders_of(i64 domain) const {
     std::vector<i64> leaders;
-    std::vector<bool> needed(static_cast<size_t>(topology_.nodes()), false);
-    for (i64 rank = 0; rank < topology_.ranks(); ++rank) {
-      if (!may_have_data(domain, rank)) continue;
-      if (apart_ && rank != me_) leaders.push_back(rank);
-      needed[static_cast<size_t>(node_of(rank))] = !apart_ && node_of(rank) != node_of(me_);
+    for (i64 rank = 0; apart_ && rank < topology_.ranks(); ++rank) {
+      if (rank != me_ && may_have_data(domain, rank)) leaders.push_back(rank);
     }
-    for (i64 node = 0; node < topology_.nodes(); ++node) {
-      if (!needed[static_cast<size_t>(node)]) continue;
-      leaders.push_back(between_nodes->of(domain, node).leader);
+    for (i64 node = 0; between_nodes_ && node < topology_.nodes(); ++node) {
+      const std::span<const i64> members = arena_.ranks_by_node(topology_).of(node);
+      if (node != arena_.place().node && may_have_data(domain, node, members)) leaders.push_back(between_nodes_->of(domain, node, members).leader);
     }
     return leaders;
   }
@@ -111,23 +108,23 @@ class Exchange {
   }
 
   // Creates the endpoints of the window buffers and streams of which this rank is the leader.
-  void make_endpoints(const std::optional<NodeBuffers>& between_nodes) {
+  void make_endpoints() {
     const ExchangeSchedule schedule(plan_, topology_);
     // Of one rank, in either direction.
     const i64 most_streams = std::max(apart_ ? topology_.ranks() : topology_.nodes(), plan_.domains());
     const EndpointContext context{file_, channel_, writing_, dense_, RunListCache::kMostBytes / most_streams, outcome_};
     std::vector<const WindowBuffer*> streams;
     for (i64 step = 0; step < plan_.domains(); ++step) {
-      const i64 number = schedule.peer(me_, step);
+      const i64 number = schedule.peer(arena_.place(), step);
       Domain& domain = domains_[static_cast<size_t>(number)];
       const bool leads = domain.buffer.leader() == me_;
       if (!apart_ || leads) visited_.push_back(&domain);
       if (!leads && apart_ && may_have_data(number, me_)) streams.push_back(&domain.buffer);
       if (!leads) continue;
       if (!domain.buffer.has_stream()) {
-        const std::vector<i64> leaders = leaders_of(number, between_nodes);
+        const std::vector<i64> leaders = leaders_of(number);
         lead(domain, make_aggregator_endpoint(domain.buffer, context, leaders), std::ssize(leaders));
-      } else if (std::ranges::any_of(arena_.members(), [&](i64 rank) { return may_have_data(number, rank); })) {
+      } else if (may_have_data(number, arena_.place().node, arena_.members())) {
         lead(domain, make_node_leader(domain.buffer, context, plan_.aggregators[static_cast<size_t>(number)]), 1);
       }
     }
@@ -207,6 +204,7 @@ class Exchange {
   const RankAccess mine_;
   const bool writing_, dense_, apart_;   // apart: every rank is a node of its own
   const i64 me_;
+  std::optional<NodeBuffers> between_nodes_;   // otherwise each aggregator leads its own buffers, and nobody else does
   std::vector<Domain> domains_;
   std::vector<Domain*> visited_;         // those with windows on this node, in the order in which this rank visits them
   std::vector<Domain*> open_;            // those of them in which it has not moved all its bytes

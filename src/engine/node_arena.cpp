@@ -10,7 +10,8 @@
 
 namespace mercutio {
 
-NodeArena::NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks) : segment_(segment), all_ranks_(ranks) {
+NodeArena::NodeArena(Segment& segment, const NodeLayout& layout, const Comm& comm)
+    : segment_(segment), all_ranks_(comm.size()), place_(place_of(comm.rank(), comm.topology())) {
   controls_ = reinterpret_cast<Control*>(segment_.data());
   result_ = reinterpret_cast<ResultHeader*>(segment_.data() + layout.result_at);
   window_counters_ = reinterpret_cast<WindowCounters*>(segment_.data() + layout.domains_at);
@@ -29,14 +30,14 @@ std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
     if (room == 0) return nullptr;
     const std::vector<i64>& nodes = comm.topology().node_of_rank;
     const i64 node = nodes[static_cast<size_t>(comm.rank())], members = std::count(nodes.begin(), nodes.end(), node);
-    const std::shared_ptr<NodeArena> arena(new NodeArena(*segment, node_layout(comm.topology(), members), comm.size()));
+    const std::shared_ptr<NodeArena> arena(new NodeArena(*segment, node_layout(comm.topology(), members), comm));
     arena->first_ranks_.assign(comm.topology().node_names.size(), -1);
     for (i64 rank = 0; rank < comm.size(); ++rank) {
-      if (rank == comm.rank()) arena->me_ = arena->count();
       if (nodes[static_cast<size_t>(rank)] == node) arena->members_.push_back(rank);
       i64& first = arena->first_ranks_[static_cast<size_t>(nodes[static_cast<size_t>(rank)])];
       if (first < 0) first = rank;
     }
+    arena->me_ = arena->place_.index;
     arena->room_bytes_ = room;
     segment->attached = arena;
   }
@@ -49,7 +50,7 @@ Result<std::shared_ptr<NodeArena>> NodeArena::make_private(const Comm& comm) {
   std::shared_ptr<std::byte> memory = map_memory(bytes);
   if (!memory) return Error{ErrorClass::kNoMem, "no address space for the windows of collective accesses", errno};
   auto segment = std::make_unique<LocalSegment>(std::move(memory), bytes);
-  std::shared_ptr<NodeArena> arena(new NodeArena(*segment, layout, comm.size()));
+  std::shared_ptr<NodeArena> arena(new NodeArena(*segment, layout, comm));
   arena->own_segment_ = std::move(segment);
   arena->is_private_ = true;
   arena->members_.push_back(comm.rank());
@@ -63,6 +64,10 @@ Result<NodeArena*> NodeArena::private_part(const Comm& comm) {
     MERCUTIO_LET(private_part_, make_private(comm));
   }
   return private_part_.get();
+}
+
+const ByNode& NodeArena::ranks_by_node(const Topology& topology) {
+  return ranks_by_node_ ? *ranks_by_node_ : ranks_by_node_.emplace(topology.node_of_rank, topology.nodes());
 }
 
 i64 NodeArena::issue_ticket() {

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <type_traits>
@@ -19,6 +20,7 @@
 #include "base/thread_annotations.h"
 #include "comm/comm.h"
 #include "plan/node_layout.h"
+#include "plan/schedule.h"
 
 namespace mercutio {
 
@@ -41,6 +43,9 @@ class NodeArena {
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
   std::span<const i64> first_ranks() const { return first_ranks_; }   // of all nodes, by node number
   bool is_private() const { return is_private_; }
+  // The ranks of all nodes. Made by the first call, as most ranks need none but those of their own node.
+  const ByNode& ranks_by_node(const Topology& topology);
+  const RankPlace& place() const { return place_; }   // of this rank; also in a private arena
   bool whole() const { return !is_private_ && all_ranks_ == count(); }   // the node holds all ranks
 
   // ---- tickets ----
@@ -132,7 +137,7 @@ class NodeArena {
   // These types are in shared memory.
   static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters> && std::is_trivially_copyable_v<ResultHeader>);
 
-  NodeArena(Segment& segment, const NodeLayout& layout, i64 ranks);
+  NodeArena(Segment& segment, const NodeLayout& layout, const Comm& comm);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
   Slot& slot(i64 member, i64 gather) const { return controls_[member].slots[gather & 1]; }
@@ -148,6 +153,8 @@ class NodeArena {
   i64 room_bytes_ = 0;
   std::vector<i64> members_, first_ranks_;
   i64 me_ = 0, all_ranks_;
+  const RankPlace place_;
+  std::optional<ByNode> ranks_by_node_;
   Control* controls_;   // one per rank of the node
   ResultHeader* result_;
   WindowCounters* window_counters_;

@@ -80,8 +80,9 @@ std::string explain_ranks(const Plan& plan, const Topology& topology, const Layo
   }
   const ExchangeSchedule order(plan, topology);
   for (i64 rank = 0; rank < std::min(topology.ranks(), kMostLines); ++rank) {
+    const RankPlace place = place_of(rank, topology);
     out += "rank " + number(rank) + " turns to";
-    for (i64 step = 0; step < std::min(plan.domains(), kMostLines); ++step) out += " " + number(order.peer(rank, step));
+    for (i64 step = 0; step < std::min(plan.domains(), kMostLines); ++step) out += " " + number(order.peer(place, step));
     out += "\n";
   }
   return out;

@@ -11,16 +11,18 @@ TEST(NodeBuffers, AggregatorsLeadTheirOwnBuffersAndOtherRanksTakeTurns) {
   const Topology topology{{0, 0, 1, 1, 1}, {"a", "b"}};
   const std::vector<i64> aggregators = {0, 2, 3};
   const NodeBuffers buffers(aggregators, topology);
-  EXPECT_EQ(buffers.of(0, 0).leader, 0);
-  EXPECT_EQ(buffers.of(0, 0).index, 0);
-  EXPECT_EQ(buffers.of(1, 0).leader, 0);
-  EXPECT_EQ(buffers.of(1, 0).index, 1);
-  EXPECT_EQ(buffers.of(2, 0).leader, 1);
-  EXPECT_EQ(buffers.of(0, 1).leader, 2);
-  EXPECT_EQ(buffers.of(0, 1).index, 1);
-  EXPECT_EQ(buffers.of(1, 1).leader, 2);
-  EXPECT_EQ(buffers.of(1, 1).index, 0);
-  EXPECT_EQ(buffers.most_of_a_rank(), 2);
+  const ByNode ranks(topology.node_of_rank, topology.nodes());
+  const auto buffer = [&](i64 domain, i64 node) { return buffers.of(domain, node, ranks.of(node)); };
+  EXPECT_EQ(buffer(0, 0).leader, 0);
+  EXPECT_EQ(buffer(0, 0).index, 0);
+  EXPECT_EQ(buffer(1, 0).leader, 0);
+  EXPECT_EQ(buffer(1, 0).index, 1);
+  EXPECT_EQ(buffer(2, 0).leader, 1);
+  EXPECT_EQ(buffer(0, 1).leader, 2);
+  EXPECT_EQ(buffer(0, 1).index, 1);
+  EXPECT_EQ(buffer(1, 1).leader, 2);
+  EXPECT_EQ(buffer(1, 1).index, 0);
+  EXPECT_EQ(most_node_buffers(aggregators, topology), 2);
 }
 
 TEST(NodeBuffers, NoMoreAggregatorsAreChosenThanTheMemoryOfTheNodesHasWindowsFor) {

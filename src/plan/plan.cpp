@@ -32,6 +32,12 @@ bool Plan::serves(i64 i, i64 rank) const {
   return rank >= segment.first_rank && rank < segment.end_rank;
 }
 
+bool Plan::serves_any(i64 i, std::span<const i64> ranks) const {
+  if (domain_map != DomainMap::kSegments) return !ranks.empty();
+  const auto first = std::lower_bound(ranks.begin(), ranks.end(), segments[static_cast<size_t>(i)].first_rank);
+  return first != ranks.end() && serves(i, *first);
+}
+
 // Windows are cut at multiples of buffer_bytes from the domain's unclipped start, so they stay on unit borders. Those that
 // lie before the first byte of the pattern are left out: with a buffer smaller than a unit there may be many.
 i64 Plan::first_window(i64 i) const {

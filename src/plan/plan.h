@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -109,6 +110,7 @@ struct Plan {
   // union of its windows, in ascending order; under kSegments, only the bytes of the ranks that it serves.
   FileRange domain(i64 i) const;
   bool serves(i64 i, i64 rank) const;
+  bool serves_any(i64 i, std::span<const i64> ranks) const;   // of ascending ranks; O(log ranks)
   i64 windows(i64 i) const;
   FileRange window(i64 i, i64 round) const;       // empty after its last window, never empty before
   i64 largest_window(i64 i) const;                // an upper bound of the bytes of any window of aggregator i

@@ -163,7 +163,7 @@ TEST(Plan, WindowsFitIntoTheMemoryOfTheNodes) {
           ASSERT_TRUE(plan.exchanges());
           if (plan.exchange == ExchangeKind::kMessages) continue;
           ++through_memory;
-          EXPECT_EQ(plan.node_buffers, NodeBuffers(plan.aggregators, machine.topology).most_of_a_rank());
+          EXPECT_EQ(plan.node_buffers, most_node_buffers(plan.aggregators, machine.topology));
           EXPECT_LE(kAreaCounterBytes + 2 * plan.depth * plan.node_buffers * plan.buffer_bytes,
                     node_layout(machine.topology, per_node).area_bytes);
           Plan bad = plan;
@@ -345,18 +345,18 @@ Plan everyone_aggregates(i64 ranks, ExchangeOrder order) {
   return plan;
 }
 
-i64 greatest_in_degree(const ExchangeSchedule& order, i64 ranks, i64 aggregators) {
+i64 greatest_in_degree(const ExchangeSchedule& order, const Topology& topology, i64 aggregators) {
   i64 greatest = 0;
   for (i64 step = 0; step < aggregators; ++step) {
     std::vector<i64> degree(static_cast<size_t>(aggregators), 0);
-    for (i64 rank = 0; rank < ranks; ++rank) greatest = std::max(greatest, ++degree[static_cast<size_t>(order.peer(rank, step))]);
+    for (i64 rank = 0; rank < topology.ranks(); ++rank) greatest = std::max(greatest, ++degree[static_cast<size_t>(order.peer(place_of(rank, topology), step))]);
   }
   return greatest;
 }
 
 TEST(ExchangeSchedule, InDegreeOfAStepIsBounded) {
   for (const Topology& topology : {nodes_of({0, 0, 0, 0, 1, 1, 1, 1}), nodes_of({0, 1, 0, 1, 0, 1, 0, 1}), nodes_of({0, 1, 1, 0, 1, 0, 0, 1})}) {
-    auto degree = [&](ExchangeOrder order) { return greatest_in_degree(ExchangeSchedule(everyone_aggregates(8, order), topology), 8, 8); };
+    auto degree = [&](ExchangeOrder order) { return greatest_in_degree(ExchangeSchedule(everyone_aggregates(8, order), topology), topology, 8); };
     EXPECT_EQ(degree(ExchangeOrder::kNormal), 8);
     EXPECT_EQ(degree(ExchangeOrder::kRing), 1);
     EXPECT_EQ(degree(ExchangeOrder::kNodeShift), 4);
@@ -373,13 +373,13 @@ TEST(ExchangeSchedule, VisitsEveryAggregatorOnceBeginningOnTheNextNode) {
     const ExchangeSchedule steps(plan, uneven);
     for (i64 rank = 0; rank < 6; ++rank) {
       std::vector<i64> seen;
-      for (i64 step = 0; step < 4; ++step) seen.push_back(steps.peer(rank, step));
+      for (i64 step = 0; step < 4; ++step) seen.push_back(steps.peer(place_of(rank, uneven), step));
       std::sort(seen.begin(), seen.end());
       EXPECT_EQ(seen, (std::vector<i64>{0, 1, 2, 3}));
     }
     if (order < ExchangeOrder::kNodeShift) continue;
-    EXPECT_EQ(steps.peer(0, 0), 2);
-    EXPECT_EQ(steps.peer(3, 0), 3);
+    EXPECT_EQ(steps.peer(place_of(0, uneven), 0), 2);
+    EXPECT_EQ(steps.peer(place_of(3, uneven), 0), 3);
   }
 }
 

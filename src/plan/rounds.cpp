@@ -40,7 +40,7 @@ std::string choose_kind(Planner& p) {
   const bool asked = wish != WantedExchange::kAuto;
   const bool one_node = p.nodes() == 1, shared = p.topology.segment_bytes > 0;
   const ExchangeKind best = one_node ? ExchangeKind::kSharedMemory : ExchangeKind::kTwoLayer;
-  const bool fits = NodeBuffers(p.plan.aggregators, p.topology).most_of_a_rank() <= most_useful_buffers(p);
+  const bool fits = most_node_buffers(p.plan.aggregators, p.topology) <= most_useful_buffers(p);
   if (wish == WantedExchange::kMessages) return "mercutio_exchange=messages";
   if (asked && !shared) return "mercutio_exchange=" + word_of(wish) + ", but there is no memory to share";
   if (asked && !fits) return "mercutio_exchange=" + word_of(wish) + ", but windows would be too small in the memory of the nodes";
@@ -110,7 +110,7 @@ std::string schedule_rounds(Planner& p) {
     plan.depth = std::min(plan.depth, kMostSlots);
     plan.buffer_bytes = std::min({plan.buffer_bytes, kMessageWindowBytes, std::max(kPageBytes, align_down(kPrivateWindowRoom / plan.depth, kPageBytes))});
   } else {
-    plan.node_buffers = NodeBuffers(plan.aggregators, p.topology).most_of_a_rank();
+    plan.node_buffers = most_node_buffers(plan.aggregators, p.topology);
     const i64 all_room = room_of(p);
     plan.depth = std::clamp<i64>(std::min(kMostSlots, all_room / kPageBytes) / plan.node_buffers, 1, plan.depth);
     const i64 largest = p.nodes() > 1 ? kLargestWindowBytes : kSharedWindowBytes;

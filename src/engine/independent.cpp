@@ -93,14 +93,6 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
   return small_memory ? Method::kStaged : Method::kDirect;
 }
 
-// One run that is contiguous in the file and in memory.
-Result<i64> move_run(const EngineFile& file, const Access& access, i64 offset) {
-  const IoPiece whole{offset, begin_of(access.memory), access.bytes};
-  if (access.direction == Direction::kRead) return read_pieces(file, std::span(&whole, 1));
-  MERCUTIO_TRY(write_pieces(file, std::span(&whole, 1)));
-  return access.bytes;
-}
-
 // The detector for a read whose pieces would be read in windows if the storage blocks: after the first blocked call the rest is
 // read in windows. Null: the read is not of this kind.
 const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
@@ -177,7 +169,9 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   if (!reading && !options.atomic) {
     MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
   }
-  if (shape.contiguous && access.memory.contiguous()) return release_after(move_run(file, access, shape.first), std::move(lock));
+  if (shape.contiguous && access.memory.contiguous()) {   // one run
+    return release_after(move_piece(file, access.direction, {shape.first, begin_of(access.memory), access.bytes}), std::move(lock));
+  }
   const BlockingDetector* blocking = detector_for(file, access, shape);
   Result<i64> moved = method == Method::kStaged ? move_staged(file, access, blocking) : move_direct(file, access, blocking);
   if (moved && *moved < access.bytes && blocks(blocking)) moved = sieve_read(file, access, *moved);

@@ -27,15 +27,8 @@ void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard
     if (started && file_->counters) file_->counters->clock.transfers(+1);
     return;
   }
-  const PhaseScope phase(file_->counters, Phase::kStorage);
-  const CacheProbe buffer(file_->trace ? file_->storage->cache_stats() : nullptr);
   const BlockingDetector::Probe probe = blocking_.before(/*closely=*/true);
-  const std::span<const IoPiece> pieces(&piece, 1);
-  one.moved = attempt([&] {
-    return direction_ == Direction::kRead ? file_->storage->read(pieces) : file_->storage->write(pieces);
-  });
-  one.absorbed = buffer.absorbed();
-  one.moved = release_after(*std::move(one.moved), std::move(guard));
+  one.moved = release_after(move_piece(*file_, direction_, piece), std::move(guard));
   const bool blocked = blocking_.after(probe);
   if (direction_ == Direction::kRead && file_->blocking) file_->blocking->saw_read(piece.bytes, blocked);
 }
@@ -47,7 +40,7 @@ std::optional<PendingIo::Completed> PendingIo::next_completed() {
   Completed completed{one.window, one.piece, one.transfer ? one.transfer->wait() : std::move(*one.moved)};
   if (one.transfer && file_->counters) file_->counters->clock.transfers(-1);
   if (direction_ == Direction::kWrite && file_->dirty) file_->dirty->store(true);   // also on failure
-  if (completed.moved && !one.absorbed) record_pieces(*file_, direction_, {one.start_ns, now_ns()}, std::span(&completed.piece, 1), *completed.moved);
+  if (one.transfer && completed.moved) record_pieces(*file_, direction_, one.start_ns, std::span(&completed.piece, 1), *completed.moved);
   pending_.pop_front();
   return completed;
 }

@@ -23,7 +23,9 @@ class PendingIo {
     Result<i64> moved;   // less than the window only for a read at the end of the file
   };
 
-  PendingIo(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {}
+  PendingIo(const EngineFile& file, Direction direction) : file_(&file), direction_(direction) {
+    if (file.blocking && file.blocking->expects_copies()) blocking_.expect_copies();
+  }
   ~PendingIo();   // waits for what is pending
   PendingIo(const PendingIo&) = delete;
   PendingIo& operator=(const PendingIo&) = delete;
@@ -46,7 +48,6 @@ class PendingIo {
     i64 window = 0;
     IoPiece piece;
     i64 start_ns = 0;
-    bool absorbed = false;   // served by a cache of the storage
     std::optional<Result<i64>> moved;        // set if already complete
     std::unique_ptr<Transfer> transfer;      // last member: its destructor waits
   };

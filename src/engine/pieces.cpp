@@ -7,6 +7,7 @@
 
 #include "base/attempt.h"
 #include "engine/sieve_gate.h"
+#include "storage/parts.h"
 
 namespace mercutio {
 
@@ -33,24 +34,9 @@ void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64
   if (file.trace) file.trace->record(TraceEvent{kind, start_ns, now_ns(), bytes, offset, detail});
 }
 
-TracedPhase::TracedPhase(const EngineFile& file, Phase phase) : file_(file) {
-  const i64 switches = file.counters ? file.counters->clock.switches() : 0;
-  if (file.counters) before_ = file.counters->clock.enter(phase);
+void record_pieces(const EngineFile& file, Direction direction, i64 start_ns, std::span<const IoPiece> pieces, i64 bytes) {
   if (!file.trace) return;
-  const bool read = file.counters && file.counters->clock.switches() != switches;
-  start_ns_ = read ? file.counters->clock.last_ns() : now_ns();
-}
-
-i64 TracedPhase::end() {
-  if (!std::exchange(open_, false)) return 0;
-  const bool read = file_.counters && file_.counters->clock.leave(before_);
-  if (!file_.trace) return 0;
-  return read ? file_.counters->clock.last_ns() : now_ns();
-}
-
-void record_pieces(const EngineFile& file, Direction direction, Span when, std::span<const IoPiece> pieces, i64 bytes) {
-  if (!file.trace) return;
-  TraceEvent event{direction == Direction::kRead ? TraceKind::kStorageRead : TraceKind::kStorageWrite, when.start_ns, when.end_ns, bytes};
+  TraceEvent event{direction == Direction::kRead ? TraceKind::kStorageRead : TraceKind::kStorageWrite, start_ns, now_ns(), bytes};
   event.offset = pieces.front().offset;
   event.pieces = static_cast<i64>(pieces.size());
   event.span = pieces.back().offset + pieces.back().bytes - event.offset;
@@ -58,93 +44,35 @@ void record_pieces(const EngineFile& file, Direction direction, Span when, std::
   file.trace->record(event);
 }
 
-namespace {
-
 // Lists of at least this many pieces are probed for blocking. For each further kPiecesWorthAThread pieces another thread of the
 // transfer pool is used.
 constexpr i64 kPiecesWorthAThread = 16;
 
-// Storage that blocks serves several requests in the time of one. A list is divided into as many parts as the pool has threads. If
-// the file is striped, each part has its own servers.
-class Parts {
- public:
-  Parts(std::span<const IoPiece> pieces, i64 parts, const Layout& layout) : pieces_(pieces), lists_(static_cast<std::size_t>(parts)) {
-    const bool striped = layout.stripe_bytes > 0 && layout.stripe_count > 1;
-    for (i64 i = 0; i < end_; ++i) {
-      const i64 part = striped ? at(i).offset / layout.stripe_bytes % layout.stripe_count % parts : i * parts / end_;
-      lists_[static_cast<std::size_t>(part)].push_back(i);
-    }
-    std::erase_if(lists_, [](const std::vector<i64>& list) { return list.empty(); });
-  }
-
-  // The result of the whole list: the bytes up to the first piece that the end of the file truncates, or an Error.
-  Result<i64> move(Storage& storage, Direction direction) {
-    std::vector<std::unique_ptr<Transfer>> others;
-    for (std::size_t i = 1; i < lists_.size(); ++i) others.push_back(storage.start(direction, pieces_of(lists_[i])));
-    const std::vector<IoPiece> mine = pieces_of(lists_[0]);
-    Result<i64> result = direction == Direction::kRead ? storage.read(mine) : storage.write(mine);
-    note_end(lists_[0], moved_of(result));
-    for (std::size_t i = 1; i < lists_.size(); ++i) {
-      Result<i64> other = others[i - 1]->wait();   // wait for all, because they use the caller's memory
-      note_end(lists_[i], moved_of(other));
-      if (!other && result) result = std::move(other);
-    }
-    i64 moved = rest_;
-    for (i64 i = 0; i < end_; ++i) moved += at(i).bytes;
-    if (!result) return std::move(result).error().of_nothing_moved().behind(moved);
-    return moved;
-  }
-
- private:
-  const IoPiece& at(i64 index) const { return pieces_[static_cast<std::size_t>(index)]; }
-  std::vector<IoPiece> pieces_of(const std::vector<i64>& list) const {
-    std::vector<IoPiece> pieces;
-    pieces.reserve(list.size());
-    for (const i64 index : list) pieces.push_back(at(index));
-    return pieces;
-  }
-  static i64 moved_of(const Result<i64>& result) { return result ? *result : result.error().moved; }
-  // A part has moved this many bytes. If it ended early, the result of the list ends there at the latest.
-  void note_end(const std::vector<i64>& list, i64 moved) {
-    for (const i64 index : list) {
-      if (moved < at(index).bytes && index < end_) end_ = index, rest_ = moved;
-      if (moved < at(index).bytes) return;
-      moved -= at(index).bytes;
-    }
-  }
-
-  const std::span<const IoPiece> pieces_;
-  std::vector<std::vector<i64>> lists_;   // indices of pieces, ascending
-  i64 end_ = static_cast<i64>(pieces_.size()), rest_ = 0;   // all pieces before end_ were moved, and rest_ bytes of the next one
-};
-
-Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
+static Result<i64> call_storage(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   const i64 count = static_cast<i64>(pieces.size());
   BlockingDetector* const blocking = count >= kPiecesWorthAThread ? file.blocking : nullptr;
   if (blocking && blocking->blocks()) {
     const i64 parts = std::min(file.hints->mercutio_io_threads, count / kPiecesWorthAThread);
-    if (parts > 1) return Parts(pieces, parts, file.storage->layout()).move(*file.storage, direction);
+    if (parts > 1) return move_in_parts(*file.storage, direction, pieces, parts);
   }
   const BlockingProbe probe(blocking);
   return direction == Direction::kRead ? file.storage->read(pieces) : file.storage->write(pieces);
 }
 
-Result<i64> transfer(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
-  TracedPhase phase(file, Phase::kStorage);
-  const CacheProbe probe(file.trace ? file.storage->cache_stats() : nullptr);
-  Result<i64> moved = attempt([&] { return move_pieces(file, direction, pieces); });
-  if (file.counters && probe.copied_only()) file.counters->clock.call_it(Phase::kCopy);
-  const i64 end_ns = phase.end();
-  const bool tell = direction == Direction::kRead || moved.ok();
-  if (tell && !probe.absorbed()) record_pieces(file, direction, {phase.start_ns(), end_ns}, pieces, moved ? *moved : 0);
-  return moved;
-}
-
-}  // namespace
-
-Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
+Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces) {
   if (pieces.empty()) return i64{0};
-  return transfer(file, Direction::kRead, pieces);
+  const i64 start = file.trace ? now_ns() : 0;
+  const CacheProbe probe(file.trace ? file.storage->cache_stats() : nullptr);
+  Result<i64> moved = attempt([&] {
+    const PhaseScope phase(file.counters, Phase::kStorage);
+    Result<i64> here = call_storage(file, direction, pieces);
+    if (file.counters && probe.copied_only()) file.counters->clock.call_it(Phase::kCopy);
+    return here;
+  });
+  const bool writes = direction == Direction::kWrite;
+  if (!probe.absorbed() && (moved || !writes)) record_pieces(file, direction, start, pieces, moved ? *moved : 0);
+  if (writes && file.dirty && !file.dirty->load()) file.dirty->store(true);   // also on failure: part of it may have been written
+  return moved;
 }
 
 std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end) {
@@ -156,20 +84,24 @@ std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Acces
     return std::ssize(pieces) <= kPiecesPerCall;
   });
   if (std::ssize(pieces) > kPiecesPerCall) return std::nullopt;
-  TracedPhase phase(file, Phase::kStorage);
-  auto moved = file.storage->move_locked(access.direction, pieces, begin, end);
-  const i64 end_ns = phase.end();
+  const i64 start = file.trace ? now_ns() : 0;
+  auto moved = [&] {
+    const PhaseScope phase(file.counters, Phase::kStorage);
+    return file.storage->move_locked(access.direction, pieces, begin, end);
+  }();
   if (!moved) return moved;
   if (access.direction == Direction::kWrite && file.dirty) file.dirty->store(true);
-  if (access.direction == Direction::kRead || moved->ok()) record_pieces(file, access.direction, {phase.start_ns(), end_ns}, pieces, moved->ok() ? **moved : 0);
+  if (access.direction == Direction::kRead || moved->ok()) record_pieces(file, access.direction, start, pieces, moved->ok() ? **moved : 0);
   return moved;
 }
 
 Result<std::unique_ptr<HeldLock>> lock_range(const EngineFile& file, i64 begin, i64 end, bool exclusive, std::string_view purpose) {
-  TracedPhase phase(file, Phase::kLock);
-  auto held = file.storage->lock(begin, end, exclusive);
-  const i64 end_ns = phase.end();
-  if (file.trace) file.trace->record(TraceEvent{TraceKind::kLock, phase.start_ns(), end_ns, end - begin, begin, purpose});
+  const i64 start = file.trace ? now_ns() : 0;
+  auto held = [&] {
+    const PhaseScope phase(file.counters, Phase::kLock);
+    return file.storage->lock(begin, end, exclusive);
+  }();
+  record(file, TraceKind::kLock, start, end - begin, begin, purpose);
   return held;
 }
 
@@ -183,20 +115,13 @@ Status read_to_merge(const EngineFile& file, IoPiece piece) {
   };
   for (int tries = 0; tries < kTries; ++tries) {
     const IoPiece rest{piece.offset + got, piece.data + got, piece.bytes - got};
-    MERCUTIO_LET(const i64 more, read_pieces(file, std::span(&rest, 1)));
+    MERCUTIO_LET(const i64 more, move_piece(file, Direction::kRead, rest));
     got += more;
     if (got == piece.bytes || !file.storage->traits().metadata_is_remote) return merge();
     MERCUTIO_LET(const i64 size, file.storage->size());
     if (size <= piece.offset + got) return merge();
   }
   return Error{ErrorClass::kIo, "the file is longer than what can be read of it: nothing is merged there", EIO, piece.offset + got, piece.bytes - got};
-}
-
-Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces) {
-  if (pieces.empty()) return ok_status();
-  Result<i64> moved = transfer(file, Direction::kWrite, pieces);
-  if (file.dirty && !file.dirty->load()) file.dirty->store(true);   // also on failure: part of it may have been written
-  return moved ? ok_status() : Status(std::move(moved).error());
 }
 
 Status PieceBatch::add(const IoPiece& piece) {
@@ -214,15 +139,10 @@ Status PieceBatch::add(const IoPiece& piece) {
 
 Status PieceBatch::flush() {
   const i64 wanted = bytes_of(pieces_);
-  if (direction_ == Direction::kWrite) {
-    if (Status written = write_pieces(file_, pieces_); !written) return std::move(written).error().behind(moved_);
-    moved_ += wanted;
-  } else {
-    Result<i64> got = read_pieces(file_, pieces_);
-    if (!got) return std::move(got).error().behind(moved_);
-    moved_ += *got;
-    cut_short_ = *got < wanted;
-  }
+  Result<i64> moved = move_pieces(file_, direction_, pieces_);
+  if (!moved) return std::move(moved).error().behind(moved_);
+  moved_ += *moved;
+  cut_short_ = *moved < wanted;
   pieces_.clear();
   return ok_status();
 }

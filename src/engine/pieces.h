@@ -50,26 +50,9 @@ Status for_each_piece(const Access& access, Action action) {
 // support it.
 std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Access& access, i64 begin, i64 end);
 
-// A phase whose begin and end are traced as well. Each reads the clock once.
-class TracedPhase {
- public:
-  TracedPhase(const EngineFile& file, Phase phase);
-  ~TracedPhase() { end(); }
-  TracedPhase(const TracedPhase&) = delete;
-  TracedPhase& operator=(const TracedPhase&) = delete;
-  i64 start_ns() const { return start_ns_; }  // 0: no trace
-  i64 end();                                  // the time; 0: no trace
-
- private:
-  const EngineFile& file_;
-  Phase before_ = Phase::kOwn;
-  i64 start_ns_ = 0;
-  bool open_ = true;
-};
-
 // The storage calls of an access. They are counted and traced. Writes set `dirty`.
-Result<i64> read_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
-Status write_pieces(const EngineFile& file, std::span<const IoPiece> pieces);
+Result<i64> move_pieces(const EngineFile& file, Direction direction, std::span<const IoPiece> pieces);
+inline Result<i64> move_piece(const EngineFile& file, Direction direction, const IoPiece& piece) { return move_pieces(file, direction, std::span(&piece, 1)); }
 // Calls `read`, which reads that many bytes, and records whether it blocked, on which the next plan depends.
 template <class Read>
 Result<i64> probe_read(const EngineFile& file, i64 bytes, Read read) {
@@ -85,10 +68,7 @@ Status read_to_merge(const EngineFile& file, IoPiece piece);
 // A lock of [begin, end). It is traced with what it is for.
 Result<std::unique_ptr<HeldLock>> lock_range(const EngineFile& file, i64 begin, i64 end, bool exclusive, std::string_view purpose);
 void record(const EngineFile& file, TraceKind kind, i64 start_ns, i64 bytes, i64 offset, std::string_view detail = {});
-struct Span {
-  i64 start_ns = 0, end_ns = 0;
-};
-void record_pieces(const EngineFile& file, Direction direction, Span when, std::span<const IoPiece> pieces, i64 bytes);
+void record_pieces(const EngineFile& file, Direction direction, i64 start_ns, std::span<const IoPiece> pieces, i64 bytes);
 
 // Collects pieces, joins adjacent ones, and passes them to the storage, kPiecesPerCall at a time.
 class PieceBatch {

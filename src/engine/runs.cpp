@@ -127,19 +127,13 @@ const char* RunAccess::text() const {
 
 Result<i64> RunAccess::move_own() const {
   if (mine_.bytes == 0) return i64{0};
-  const std::span run(&mine_, 1);
-  if (!reads()) {
-    MERCUTIO_TRY(write_guarded(run));
-    return mine_.bytes;
-  }
-  return probe_read(file_, mine_.bytes, [&] { return read_pieces(file_, run); });
+  if (!reads()) return write_guarded(std::span(&mine_, 1));
+  return probe_read(file_, mine_.bytes, [&] { return move_piece(file_, Direction::kRead, mine_); });
 }
 
-Status RunAccess::write_guarded(std::span<const IoPiece> pieces) const {
+Result<i64> RunAccess::write_guarded(std::span<const IoPiece> pieces) const {
   MERCUTIO_LET(auto guard, guard_against_sieving(file_, pieces.front().offset, pieces.back().offset + pieces.back().bytes));
-  Status written = write_pieces(file_, pieces);
-  Status released = release(std::move(guard));
-  return written ? std::move(released) : std::move(written);
+  return release_after(move_pieces(file_, Direction::kWrite, pieces), std::move(guard));
 }
 
 // A write is flushed, as that of other ranks' bytes is by every aggregator: later writes of these by others must reach the file after it.
@@ -161,7 +155,7 @@ Status RunAccess::lead() {
     MERCUTIO_TRY(write_guarded(pieces));
     return file_.storage->flush();
   }
-  MERCUTIO_LET(i64 left, read_pieces(file_, pieces));
+  MERCUTIO_LET(i64 left, move_pieces(file_, Direction::kRead, pieces));
   for (const IoPiece& piece : pieces) {
     if (left < piece.bytes) end_ = std::min(end_, piece.offset + left);
     left = std::max<i64>(0, left - piece.bytes);

@@ -60,7 +60,7 @@ class RunAccess {
   void enter(Phase phase) const;
   void copied(i64 bytes) const;
   Status lead();
-  Status write_guarded(std::span<const IoPiece> pieces) const;
+  Result<i64> write_guarded(std::span<const IoPiece> pieces) const;
   Result<i64> move_own() const;
 
   const EngineFile& file_;

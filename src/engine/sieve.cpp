@@ -32,8 +32,7 @@ Cursor cursor_in_buffer(const View& view, const Window& w, std::byte* buffer) {
 
 Result<i64> read_window(const EngineFile& file, const Window& w, const ScratchBuffer& buffer) {
   const BlockingProbe probe(file.blocking);
-  const IoPiece whole{w.first, buffer.data.get(), w.last - w.first};
-  return read_pieces(file, std::span(&whole, 1));
+  return move_piece(file, Direction::kRead, {w.first, buffer.data.get(), w.last - w.first});
 }
 
 Status write_window(const EngineFile& file, const View& view, const Window& w, Cursor& memory, const ScratchBuffer& buffer) {
@@ -50,8 +49,8 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
     const PhaseScope phase(file.counters, Phase::kCopy);
     pack(memory, buffer.first(span));
   }
-  Status written = write_pieces(file, std::span(&whole, 1));
-  if (written) return written;
+  Result<i64> written = move_piece(file, Direction::kWrite, whole);
+  if (written) return ok_status();
   Error error = std::move(written).error();
   const i64 reached = std::clamp(view.stream_position(w.first + error.moved), w.begin, w.end) - w.begin;   // without the holes
   return std::move(error).of_nothing_moved().behind(reached);

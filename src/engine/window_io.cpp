@@ -67,8 +67,7 @@ Status merge_group(const EngineFile& file, FileRange window, std::byte* data, co
   const i64 begin = window.begin + group.begin, end = window.begin + group.end;
   MERCUTIO_LET(std::unique_ptr<HeldLock> lock, lock_range(file, begin, end, /*exclusive=*/true, "merge into holes"));
   MERCUTIO_TRY(fill_holes(file, window, data, valid, group));
-  const IoPiece piece{begin, data + group.begin, group.end - group.begin};
-  MERCUTIO_TRY(write_pieces(file, std::span(&piece, 1)));
+  MERCUTIO_TRY(move_piece(file, Direction::kWrite, {begin, data + group.begin, group.end - group.begin}));
   return release(std::move(lock));
 }
 
@@ -115,7 +114,7 @@ Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* dat
   i64 covered = 0;   // needed bytes in the pieces
   auto read_all = [&]() -> Result<i64> {
     const i64 wanted = bytes_of(pieces);
-    MERCUTIO_LET(i64 got, read_pieces(file, pieces));
+    MERCUTIO_LET(i64 got, move_pieces(file, Direction::kRead, pieces));
     if (file.counters) file.counters->hole_bytes += std::max<i64>(0, got - std::exchange(covered, 0));
     if (got == wanted) return INT64_MAX;
     // The first needed byte at or after the first missing one. All bytes from there on read as zero.

@@ -24,6 +24,7 @@ class BlockingDetector {
   }
   // The storage is memory: a transfer that takes long has waited for another rank or for a core. Before the first transfer.
   void expect_copies() { only_copies_ = true; }
+  bool expects_copies() const { return only_copies_; }
   // Returns whether the transfer blocked. Without a count of context switches it did not.
   bool after(const Probe& probe) {
     if (only_copies_ || !took_long(probe)) return false;

@@ -18,7 +18,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
         context_(std::move(context)),
         pending_(context_.file, context_.writing ? Direction::kWrite : Direction::kRead),
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
-    begin_at_zero(buffer_);
+    buffer_.begin();
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
     for (const i64 leader : leaders) streams_.push_back(std::make_unique<NodeStream>(buffer_, context_, leader));
   }
@@ -32,7 +32,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
 
   bool advance() override {
     bool moved = false;
-    for (const auto& stream : streams_) moved |= stream->advance(packed_, sparse() ? available_ : completed_ + buffer_.depth());
+    for (const auto& stream : streams_) moved |= stream->advance(packed_, sparse() ? buffer_.available() : completed_ + buffer_.depth());
     moved |= advance_file();
     if (completed_ >= buffer_.windows()) left_ = throttle_.leave();
     return moved;
@@ -64,10 +64,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
     if (!throttle_.status() && context_.outcome.messages) context_.outcome.messages = throttle_.status();
     completed_ = pending_.empty() ? next_ : pending_.first_window();
     MERCUTIO_ASSERT(completed_before <= completed_ && completed_ <= next_ && next_ <= buffer_.windows());
-    if (completed_ != completed_before) {
-      buffer_.set_completed(completed_);
-      buffer_.wake_unfinished();
-    }
+    buffer_.set_completed(completed_);
     return next_ != next_before || completed_ != completed_before;
   }
 
@@ -112,7 +109,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
     i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
     if (sparse()) {
       // At most all: the next operation counts from there.
-      make_available(std::min(finished + buffer_.depth(), buffer_.windows()));
+      buffer_.set_available(std::min(finished + buffer_.depth(), buffer_.windows()));
       limit = std::min(limit, requested_by_all());
     }
     for (bool first = true; next_ < limit && (first || pending_.overlaps()); first = false) {
@@ -133,13 +130,6 @@ class AggregatorEndpoint final : public WindowEndpoint {
     auto guard = attempt([&] { return guard_against_sieving(context_.file, run.begin, run.end); });
     if (!guard) written = std::move(guard).error();
     if (written) pending_.start(number, IoPiece{run.begin, data, run.bytes()}, std::move(*guard));
-  }
-
-  void make_available(i64 windows) {
-    if (windows == available_) return;
-    available_ = windows;
-    buffer_.set_available(windows);
-    buffer_.wake_unfinished();
   }
 
   void write_slot(i64 number) {
@@ -217,7 +207,6 @@ class AggregatorEndpoint final : public WindowEndpoint {
   EndpointContext context_;
   i64 next_ = 0, completed_ = 0;
   i64 announced_ = 0;   // the storage was told of the windows before this one, where the plan says so
-  i64 available_ = 0;   // sparse reading: windows before this one have a slot for requests
   PackedMemory packed_;
   bool left_ = false;   // this aggregator has left the throttle
   PendingIo pending_;

@@ -19,7 +19,11 @@ struct Underway {
   std::vector<std::byte> run_list;
   std::vector<StreamRun> runs;
   std::unique_ptr<ScratchBuffer> packed;
-  std::vector<std::byte> requests;   // of a parcel
+  // Of a parcel of requests: a header and a run list for each window, the windows, and how much of the reply has been delivered.
+  std::vector<std::byte> requests;
+  std::vector<Underway> items;
+  size_t delivered = 0;
+  i64 delivered_bytes = 0;
   MessageSet messages;    // last member: cancelled before the memory they use is freed
 };
 
@@ -27,7 +31,7 @@ class NodeLeader : public WindowEndpoint {
  public:
   NodeLeader(WindowBuffer buffer, EndpointContext context, i64 aggregator)
       : buffer_(std::move(buffer)), context_(std::move(context)), sender_(context_, aggregator, buffer_.domain()) {
-    begin_at_zero(buffer_);
+    buffer_.begin();
   }
 
   bool over() const override { return ended_ && underway_.empty(); }
@@ -60,6 +64,12 @@ class NodeLeader : public WindowEndpoint {
     one.in_place = !one.packed;
     return one.packed ? one.packed->data.get() : slot;
   }
+  // Announces the parcel that is being filled. `last`: no window follows.
+  Underway& announce_parcel(bool last) {
+    parcel_.header.parcel = last ? 2 : 1;
+    ended_ = last;
+    return announce(std::exchange(parcel_, Underway()));
+  }
   void send_end() {
     Underway& one = underway_.emplace_back();
     one.header.window = windows();
@@ -75,10 +85,8 @@ class NodeLeader : public WindowEndpoint {
   // Publishes that the windows before this one are complete.
   void publish(i64 completed) {
     MERCUTIO_ASSERT(completed >= completed_ && completed <= next_);
-    if (completed == completed_) return;
     completed_ = completed;
     buffer_.set_completed(completed);
-    buffer_.wake_unfinished();
   }
 
   WindowBuffer buffer_;
@@ -90,6 +98,7 @@ class NodeLeader : public WindowEndpoint {
   i64 completed_ = 0;
   bool ended_ = false;
   std::deque<Underway> underway_;
+  Underway parcel_;   // the one that is being filled
 };
 
 class WritingLeader final : public NodeLeader {
@@ -108,7 +117,7 @@ class WritingLeader final : public NodeLeader {
     if (next_ == completed_ + buffer_.depth()) next_ = std::max(next_, finished);   // windows without a slot are empty
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     publish(first_in_slot());
-    if (next_ >= windows() && !ended_) parcel_ ? send_parcel(/*last=*/true) : send_end();
+    if (next_ >= windows() && !ended_) parcel_.packed ? send_parcel(/*last=*/true) : send_end();
     return moved || next_ != before;
   }
 
@@ -119,7 +128,7 @@ class WritingLeader final : public NodeLeader {
     if (slot.filled.exchange(0, std::memory_order_relaxed) == 0) return;
     Underway next = described(window);
     if (fits_parcel(buffer_.plan(), next.header) && add_to_parcel(next, slot)) return buffer_.valid_map(window).clear();
-    if (parcel_) send_parcel(/*last=*/false);
+    if (parcel_.packed) send_parcel(/*last=*/false);
     Underway& one = announce(std::move(next));
     std::byte* data = data_of(one);
     if (!one.in_slot) {
@@ -132,34 +141,26 @@ class WritingLeader final : public NodeLeader {
   // False: no memory for a parcel.
   bool add_to_parcel(Underway& window, const Slot& slot) {
     const i64 most = static_cast<i64>(sizeof window.header) + window.header.list_bytes + window.header.bytes;
-    if (parcel_ && parcel_bytes_ + most > parcel_->bytes) send_parcel(/*last=*/false);
-    if (!parcel_) parcel_ = ScratchBuffer::try_make(buffer_.plan().parcel_bytes);
-    if (!parcel_) return false;
-    if (parcel_bytes_ == 0) parcel_window_ = window.header.window;
+    if (parcel_.packed && parcel_.header.bytes + most > parcel_.packed->bytes) send_parcel(/*last=*/false);
+    if (!parcel_.packed) parcel_.packed = ScratchBuffer::try_make(buffer_.plan().parcel_bytes);
+    if (!parcel_.packed) return false;
+    if (parcel_.header.bytes == 0) parcel_.header.window = window.header.window;
     sender_.shorten(window.header, window.run_list);
     append(const_bytes_of(std::span(&window.header, 1)));
     append(window.run_list);
     context_.channel.described(std::ssize(window.run_list));
     context_.channel.copied(window.header.bytes);
-    pack_runs(window.runs, slot.data, parcel_->data.get() + parcel_bytes_);
-    parcel_bytes_ += window.header.bytes;
+    pack_runs(window.runs, slot.data, parcel_.packed->data.get() + parcel_.header.bytes);
+    parcel_.header.bytes += window.header.bytes;
     return true;
   }
   void append(ConstBytes bytes) {
-    if (!bytes.empty()) std::memcpy(parcel_->data.get() + parcel_bytes_, bytes.data(), bytes.size());
-    parcel_bytes_ += std::ssize(bytes);
+    if (!bytes.empty()) std::memcpy(parcel_.packed->data.get() + parcel_.header.bytes, bytes.data(), bytes.size());
+    parcel_.header.bytes += std::ssize(bytes);
   }
-  // `last`: no window follows.
   void send_parcel(bool last) {
-    Underway parcel;
-    parcel.header.window = parcel_window_;
-    parcel.header.bytes = parcel_bytes_;
-    parcel.header.parcel = last ? 2 : 1;
-    parcel.packed = std::move(parcel_);
-    Underway& one = announce(std::move(parcel));
+    Underway& one = announce_parcel(last);
     sender_.send(one.packed->first(one.header.bytes), one.messages);
-    parcel_bytes_ = 0;
-    ended_ = last;
   }
   i64 first_in_slot() const {
     for (const Underway& one : underway_) {
@@ -167,10 +168,6 @@ class WritingLeader final : public NodeLeader {
     }
     return next_;
   }
-
-  // The parcel that is being filled.
-  std::unique_ptr<ScratchBuffer> parcel_;
-  i64 parcel_bytes_ = 0, parcel_window_ = 0;
 };
 
 class ReadingLeader final : public NodeLeader {
@@ -186,15 +183,10 @@ class ReadingLeader final : public NodeLeader {
     next_ = std::max(next_, std::min(finished_, windows()));
     // The valid map of a window is free for another one as soon as it has been described.
     const i64 available = std::min(next_ + buffer_.depth(), windows());   // at most all: the next operation counts from there
-    if (available != available_) {
-      available_ = available;
-      buffer_.set_available(available);
-      buffer_.wake_unfinished();
-      moved = true;
+    moved |= buffer_.set_available(available);
+    for (const i64 limit = std::min(requested, available); next_ < limit && ask(next_); ++next_) {
     }
-    for (const i64 limit = std::min({requested, available_, windows()}); next_ < limit && ask(next_); ++next_) {
-    }
-    if (next_ == available_) next_ = std::max(next_, std::min(requested, windows()));   // no rank has requested bytes of these windows
+    if (next_ == available) next_ = std::max(next_, std::min(requested, windows()));   // no rank has requested bytes of these windows
     MERCUTIO_ASSERT(next_ >= before && next_ <= windows());
     if (next_ >= windows() && !ended_) parcel_.items.empty() ? send_end() : send_parcel(/*last=*/true);
     publish(first_undelivered());
@@ -202,15 +194,6 @@ class ReadingLeader final : public NodeLeader {
   }
 
  private:
-  // A parcel of requests, and how much of its reply has been delivered.
-  struct Parcel {
-    std::vector<Underway> items;
-    std::vector<std::byte> requests;   // a header and a run list for each window, until they are sent
-    i64 answer_bytes = 0;
-    size_t delivered = 0;
-    i64 delivered_bytes = 0;
-  };
-
   // Requests a window. False: not possible now.
   bool ask(i64 window) {
     if (!described_) {
@@ -237,12 +220,12 @@ class ReadingLeader final : public NodeLeader {
 
   bool add_to_parcel() {
     const i64 most = buffer_.plan().parcel_bytes, header_bytes = static_cast<i64>(sizeof(StreamHeader));
-    const bool full = parcel_.answer_bytes + described_->header.bytes > most ||
+    const bool full = parcel_.header.first + described_->header.bytes > most ||
                       std::ssize(parcel_.requests) + header_bytes + described_->header.list_bytes > most;
     if (full && std::ssize(underway_) >= buffer_.depth()) return false;
     if (full) send_parcel(/*last=*/false);
     Underway& one = parcel_.items.emplace_back(std::move(*described_));
-    parcel_.answer_bytes += one.header.bytes;
+    parcel_.header.first += one.header.bytes;
     sender_.shorten(one.header, one.run_list);
     context_.channel.described(std::ssize(one.run_list));
     for (const ConstBytes part : {const_bytes_of(std::span(&one.header, 1)), ConstBytes(one.run_list)}) {
@@ -253,19 +236,12 @@ class ReadingLeader final : public NodeLeader {
   }
 
   void send_parcel(bool last) {
-    Parcel& parcel = parcels_.emplace_back(std::move(parcel_));
-    parcel_ = {};
-    Underway next;
-    next.header.window = parcel.items.front().header.window;
-    next.header.bytes = std::ssize(parcel.requests);
-    next.header.first = parcel.answer_bytes;
-    next.header.parcel = last ? 2 : 1;
-    next.packed = std::make_unique<ScratchBuffer>(parcel.answer_bytes);
-    next.requests = std::move(parcel.requests);
-    Underway& one = announce(std::move(next));
+    parcel_.header.window = parcel_.items.front().header.window;
+    parcel_.header.bytes = std::ssize(parcel_.requests);
+    parcel_.packed = std::make_unique<ScratchBuffer>(parcel_.header.first);
+    Underway& one = announce_parcel(last);
     sender_.send(one.requests, one.messages);
-    sender_.receive(one.packed->first(parcel.answer_bytes), one.messages);
-    ended_ = last;
+    sender_.receive(one.packed->first(one.header.first), one.messages);
   }
 
   // Delivers the first message in flight, which has arrived. Windows of a parcel are delivered as far as they have slots. False:
@@ -281,34 +257,28 @@ class ReadingLeader final : public NodeLeader {
     return true;
   }
 
-  bool deliver_parcel(Underway& answer) {
-    Parcel& parcel = parcels_.front();
+  bool deliver_parcel(Underway& parcel) {
     const size_t before = parcel.delivered;
     for (; parcel.delivered < parcel.items.size(); ++parcel.delivered) {
       Underway& item = parcel.items[parcel.delivered];
       if (item.header.window >= finished_ + buffer_.depth()) return parcel.delivered > before;
       context_.channel.copied(item.header.bytes);
-      unpack_runs(item.runs, answer.packed->data.get() + parcel.delivered_bytes, buffer_.slot(item.header.window).data);
+      unpack_runs(item.runs, parcel.packed->data.get() + parcel.delivered_bytes, buffer_.slot(item.header.window).data);
       parcel.delivered_bytes += item.header.bytes;
       item.runs = {};
     }
     underway_.pop_front();
-    parcels_.pop_front();
     return true;
   }
 
   i64 first_undelivered() const {
     if (underway_.empty()) return parcel_.items.empty() ? next_ : parcel_.items.front().header.window;
     const Underway& first = underway_.front();
-    if (first.header.parcel == 0) return std::min(first.header.window, next_);
-    return std::min(parcels_.front().items[parcels_.front().delivered].header.window, next_);
+    return std::min((first.header.parcel == 0 ? first : first.items[first.delivered]).header.window, next_);
   }
 
   i64 finished_ = 0;
-  i64 available_ = 0;
   std::optional<Underway> described_;   // the next window, until it is requested
-  Parcel parcel_;                       // the one that is being filled
-  std::deque<Parcel> parcels_;          // in flight
 };
 
 }  // namespace

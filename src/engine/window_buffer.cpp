@@ -54,12 +54,16 @@ void WindowBuffer::raise(i64* counts, i64 count) const {
   if (!leads && all_above(counts, before)) arena_->wake(node_buffer_.leader);
 }
 
-void WindowBuffer::wake_unfinished() const {
+// The ranks that have not finished all windows may wait for the leader.
+bool WindowBuffer::advance(i64& counter, i64 count) const {
+  if (load(counter) == count) return false;
+  store(counter, count);
   const std::span<const i64> members = arena_->members();
   for (size_t i = 0; i < members.size(); ++i) {
     const bool waits = static_cast<i64>(i) != arena_->my_index() && load(arena_->finished(domain_)[i]) < windows_;
     if (waits) arena_->wake(members[i]);
   }
+  return true;
 }
 
 }  // namespace mercutio

@@ -48,19 +48,22 @@ class WindowBuffer {
   i64 unit_of(FileRange window) const;
   ValidMap valid_map(i64 window) const;
 
+  // The first step of a leader: its counters are behind if it was not the leader in the last operation, or if that operation failed.
+  void begin() {
+    store(counters().available, 0);
+    set_completed(0);
+  }
   // Windows that the leader has completed: they are written, or their data is in the slot.
   i64 completed() const { return load(counters().completed); }
-  void set_completed(i64 count) { store(counters().completed, count); }
+  void set_completed(i64 count) { advance(counters().completed, count); }
   // Windows whose slots are available for requests (reads that are sparse or through a node stream).
   i64 available() const { return load(counters().available); }
-  void set_available(i64 count) { store(counters().available, count); }
+  bool set_available(i64 count) { return advance(counters().available, count); }
   // The counters of this rank, and the minimum over the ranks of the node. The rank that raises the minimum wakes the leader.
   void set_finished(i64 count) { raise(arena_->finished(domain_), count); }
   i64 finished_by_all() const { return lowest(arena_->finished(domain_)); }
   void set_requested(i64 count) { raise(arena_->requested(domain_), count); }
   i64 requested_by_all() const { return lowest(arena_->requested(domain_)); }
-  // Wakes the ranks that have not finished all windows, as they may wait for the leader.
-  void wake_unfinished() const;
   // This rank has finished all windows. Every rank of the node calls it once per operation.
   void leave() { arena_->advance_base(domain_, windows_); }
 
@@ -70,6 +73,7 @@ class WindowBuffer {
   void store(i64& counter, i64 count, std::memory_order order = std::memory_order_release) const {
     std::atomic_ref(counter).store(arena_->base(domain_) + count, order);
   }
+  bool advance(i64& counter, i64 count) const;   // of the leader; false: it has that value
   i64 lowest(i64* counts) const;
   bool all_above(i64* counts, i64 count) const;
   void raise(i64* counts, i64 count) const;
@@ -81,12 +85,5 @@ class WindowBuffer {
   NodeBuffer node_buffer_;
   i64 windows_;
 };
-
-// The first step of a leader: its counter is behind if it was not the leader in the last operation, or if that operation failed.
-inline void begin_at_zero(WindowBuffer& buffer) {
-  if (buffer.completed() == 0) return;
-  buffer.set_completed(0);
-  buffer.wake_unfinished();
-}
 
 }  // namespace mercutio

@@ -188,7 +188,8 @@ bool may_sieve_writes(const EngineFile& file) {
 
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
   auto alone = file.storage->exclude_other_writers(sieving(file, Direction::kWrite) == Toggle::kEnable);
-  return alone && file.gate ? file.gate->close(std::move(alone)) : std::move(alone);
+  // A rank that has died while it wrote has left its counter behind.
+  return alone && file.gate ? file.gate->close(std::move(alone), !file.comm->failed(/*may_call=*/false)) : std::move(alone);
 }
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {

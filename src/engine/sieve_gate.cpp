@@ -44,7 +44,7 @@ class SieveGate::Closed final : public HeldLock {
   const std::unique_ptr<HeldLock> kept_;
 };
 
-bool SieveGate::quiet() {
+bool SieveGate::quiet(bool patiently) {
   constexpr i64 kPatienceNs = 10'000'000;   // more than a time slice, as the other rank may wait for a core
   i64 begin = 0;
   for (i64 member = 0; member < ranks();) {
@@ -52,6 +52,7 @@ bool SieveGate::quiet() {
       ++member;
       continue;
     }
+    if (!patiently) return false;
     const i64 now = now_ns();
     if (begin == 0) begin = now;
     if (now - begin > kPatienceNs) return false;
@@ -60,9 +61,9 @@ bool SieveGate::quiet() {
   return true;
 }
 
-std::unique_ptr<HeldLock> SieveGate::close(std::unique_ptr<HeldLock> kept) {
+std::unique_ptr<HeldLock> SieveGate::close(std::unique_ptr<HeldLock> kept, bool patiently) {
   auto closed = std::make_unique<Closed>(*this, std::move(kept));
-  return quiet() ? std::move(closed) : nullptr;
+  return quiet(patiently) ? std::move(closed) : nullptr;
 }
 
 }  // namespace mercutio

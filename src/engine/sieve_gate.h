@@ -52,7 +52,8 @@ class SieveGate {
   };
 
   // Closes the gate while the result lives, which keeps `kept` as well. Null: a write of another rank goes on for too long. Call it without a Pass.
-  std::unique_ptr<HeldLock> close(std::unique_ptr<HeldLock> kept);
+  // `patiently`: a write under way may end.
+  std::unique_ptr<HeldLock> close(std::unique_ptr<HeldLock> kept, bool patiently = true);
 
  private:
   class Closed;
@@ -64,7 +65,7 @@ class SieveGate {
   i64& writing(i64 member) { return arena_ ? arena_->writing(member) : own_.writing; }
   i64& my_writing() { return arena_ ? arena_->writing(arena_->my_index()) : own_.writing; }
   i64& sieving() { return arena_ ? arena_->sieving() : own_.sieving; }
-  bool quiet();
+  bool quiet(bool patiently);
 
   const std::shared_ptr<NodeArena> arena_;
   Own own_;

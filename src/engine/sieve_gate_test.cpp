@@ -34,6 +34,14 @@ TEST(SieveGate, StaysOpenIfAWriteDoesNotEnd) {
   EXPECT_NE(gate.close(nullptr), nullptr);
 }
 
+TEST(SieveGate, IsNotAwaitedIfARankHasDied) {
+  SieveGate gate(nullptr);
+  const SieveGate::Pass pass(gate, 1, nullptr);
+  const i64 begin = now_ns();
+  for (i64 i = 0; i < 1000; ++i) EXPECT_EQ(gate.close(nullptr, /*patiently=*/false), nullptr);
+  EXPECT_LT(now_ns() - begin, 5'000'000'000);
+}
+
 // All ranks write words of their own, and each now and then reads and writes back those of all, as sieving does.
 TEST(SieveGate, NoWriteIsLost) {
   constexpr i64 kRanks = 4, kWrites = 20'000, kBetweenSieves = 64;

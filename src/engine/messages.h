@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/comm.h"
-#include "engine/task.h"
+#include "engine/collectives.h"
 
 // MERCUTIO_TRY for coroutines.
 #define MERCUTIO_CO_TRY(expr)                                                  \
@@ -58,5 +57,22 @@ ConstBytes const_bytes_of(std::span<T> values) {
   static_assert(std::is_trivially_copyable_v<T>);
   return std::as_bytes(values);
 }
+
+// Values of one size that another rank sends one after the other.
+template <class T>
+struct Incoming {
+  T value{};
+  std::unique_ptr<Message> message;   // last member: cancelled before the memory it uses is freed
+
+  // Whether the next value has come.
+  Result<bool> next(const Channel& channel, i64 from, i64 behind = 0) {
+    if (!message) {
+      MERCUTIO_LET(message, channel.receive(from, bytes_of(std::span(&value, 1)), behind));
+    }
+    Result<bool> come = message->test();
+    if (!come || *come) message.reset();
+    return come;
+  }
+};
 
 }  // namespace mercutio

@@ -26,16 +26,9 @@ bool NodeStream::take_announcement() {
 }
 
 bool NodeStream::receive_header() {
-  if (!header_message_) {
-    auto started = context_.channel.receive(leader_, bytes_of(std::span(&next_, 1)));
-    if (!started) return fail(std::move(started).error());
-    header_message_ = std::move(*started);
-  }
-  auto done = header_message_->test();
-  if (!done) return fail(std::move(done).error());
-  if (!*done) return false;
-  header_message_.reset();
-  if (!accept_header()) return false;
+  auto come = next_.next(context_.channel, leader_);
+  if (!come) return fail(std::move(come).error());
+  if (!*come || !accept_header()) return false;
   if (announced_.parcel == 0) return true;
   if (!context_.writing) answers_.push_back({std::make_unique<ScratchBuffer>(announced_.first), 0, {}});
   parcel_ = std::make_unique<ScratchBuffer>(announced_.bytes);
@@ -48,7 +41,7 @@ bool NodeStream::receive_header() {
 bool NodeStream::unwrap_header() {
   if (!parcel_message_.done()) return false;
   if (!parcel_message_.status()) return fail(parcel_message_.status().error());
-  const i64 left = parcel_->bytes - parcel_at_, header_bytes = static_cast<i64>(sizeof next_);
+  const i64 left = parcel_->bytes - parcel_at_, header_bytes = static_cast<i64>(sizeof next_.value);
   if (left == 0) {
     if (!context_.writing && !underway_.empty() && underway_.back()->in_parcel) return false;   // the reply is not complete
     if (!context_.writing) {
@@ -62,7 +55,7 @@ bool NodeStream::unwrap_header() {
     return true;
   }
   if (left < header_bytes) return fail(Error{ErrorClass::kIntern, "a parcel of a node stream ends within a header"});
-  std::memcpy(&next_, parcel_->data.get() + parcel_at_, sizeof next_);
+  std::memcpy(&next_.value, parcel_->data.get() + parcel_at_, sizeof next_.value);
   parcel_at_ += header_bytes;
   if (!accept_header()) return false;
   const i64 with_header = announced_.list_bytes + (context_.writing ? announced_.bytes : 0);
@@ -71,19 +64,19 @@ bool NodeStream::unwrap_header() {
 }
 
 bool NodeStream::accept_header() {
-  if (Status fits = check(buffer_, next_); !fits) return fail(std::move(fits).error());
-  if (next_.window < announced_.window) return fail(Error{ErrorClass::kIntern, "the windows of a node stream are not in ascending order"});
+  if (Status fits = check(buffer_, next_.value); !fits) return fail(std::move(fits).error());
+  if (next_.value.window < announced_.window) return fail(Error{ErrorClass::kIntern, "the windows of a node stream are not in ascending order"});
   if (!index_fits()) return fail(Error{ErrorClass::kIntern, "a window of a node stream refers to a run list that was not sent"});
-  announced_ = next_;
+  announced_ = next_.value;
   ended_ = announced_.window == buffer_.windows();
   waiting_ = !ended_ && announced_.bytes > 0 && announced_.parcel == 0;
   return true;
 }
 
 bool NodeStream::index_fits() {
-  if (next_.cache_index < 0) return true;
+  if (next_.value.cache_index < 0) return true;
   if (!cache_) return false;
-  return next_.list_bytes > 0 ? cache_->expect(next_.cache_index, next_.list_bytes, context_.cache_bytes) : cache_->expected(next_.cache_index);
+  return next_.value.list_bytes > 0 ? cache_->expect(next_.value.cache_index, next_.value.list_bytes, context_.cache_bytes) : cache_->expected(next_.value.cache_index);
 }
 
 bool NodeStream::take_up(PackedMemory& packed, i64 available) {

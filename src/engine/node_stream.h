@@ -81,8 +81,7 @@ class NodeStream {
   StreamHeader announced_;    // the last header; after its window has been taken, `window` is the number of the next one
   bool waiting_ = false;     // the announced window has not been taken yet
   bool ended_ = false;       // no window follows
-  StreamHeader next_;
-  std::unique_ptr<Message> header_message_;
+  Incoming<StreamHeader> next_;
   std::unique_ptr<ScratchBuffer> parcel_;   // null: no parcel is being read
   i64 parcel_at_ = 0;        // bytes already read from it
   bool parcel_is_last_ = false;

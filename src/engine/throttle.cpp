@@ -17,7 +17,7 @@ Throttle::Throttle(const Channel& channel, const Plan& plan, i64 domain)
   }
   keeper_ = ring.front();
   if (!keeps()) return;
-  for (size_t i = 1; i < ring.size(); ++i) members_.push_back(Member{ring[i], 0, nullptr, false});
+  for (size_t i = 1; i < ring.size(); ++i) members_.push_back(Member{ring[i]});
 }
 
 void Throttle::tell(i64 rank, const i64& word) {
@@ -25,19 +25,11 @@ void Throttle::tell(i64 rank, const i64& word) {
 }
 
 // Receives the next message of a rank. False: it has not arrived, or the receive failed.
-bool Throttle::arrived(std::unique_ptr<Message>& message, i64 from, i64& word) {
+bool Throttle::arrived(Incoming<i64>& word, i64 from) {
   if (!status_) return false;
-  if (!message) {
-    auto started = channel_.receive(from, bytes_of(std::span(&word, 1)), kTagBehind);
-    if (!started) status_ = std::move(started).error();
-    if (!status_) return false;
-    message = std::move(*started);
-  }
-  auto done = message->test();
-  if (!done) status_ = std::move(done).error();
-  if (!done || !*done) return false;
-  message.reset();
-  return true;
+  auto come = word.next(channel_, from, kTagBehind);
+  if (!come) status_ = std::move(come).error();
+  return status_.ok() && *come;
 }
 
 void Throttle::granted() {
@@ -64,12 +56,12 @@ void Throttle::take(i64 word, i64 rank) {
 
 void Throttle::advance() {
   for (Member& member : members_) {
-    while (!member.left && arrived(member.message, member.rank, member.word)) {
-      member.left = member.word == kLeave;
-      take(member.word, member.rank);
+    while (!member.left && arrived(member.word, member.rank)) {
+      member.left = member.word.value == kLeave;
+      take(member.word.value, member.rank);
     }
   }
-  if (!keeps() && state_ == State::kAsked && arrived(grant_message_, keeper_, grant_word_)) granted();
+  if (!keeps() && state_ == State::kAsked && arrived(grant_, keeper_)) granted();
   if (sent_.done() && !sent_.status() && status_) status_ = sent_.status();
 }
 

@@ -44,11 +44,10 @@ class Throttle {
   enum class State { kIdle, kAsked, kGranted };   // of this aggregator's only request
   // The messages to the keeper, and its grant, kAsk; they outlive the sends.
   static constexpr i64 kAsk = 1, kReturn = 2, kLeave = 3;
-  // The keeper's state of one member, with the receive buffer of its messages.
+  // The keeper's state of one member, with its messages.
   struct Member {
     i64 rank = 0;
-    i64 word = 0;
-    std::unique_ptr<Message> message;
+    Incoming<i64> word{};
     bool left = false;
   };
 
@@ -58,7 +57,7 @@ class Throttle {
   void take(i64 word, i64 rank);    // on the keeper
   void grant();                     // on the keeper
   void granted();                   // on this aggregator
-  bool arrived(std::unique_ptr<Message>& message, i64 from, i64& word);
+  bool arrived(Incoming<i64>& word, i64 from);
 
   const Channel& channel_;
   i64 limit_, me_, keeper_ = 0;
@@ -68,8 +67,7 @@ class Throttle {
   std::vector<Member> members_;   // on the keeper: the other members that have windows
   std::deque<i64> waiting_;       // on the keeper: ranks that have requested a token, in order
   i64 tokens_;                   // on the keeper: free tokens
-  i64 grant_word_ = 0;
-  std::unique_ptr<Message> grant_message_;
+  Incoming<i64> grant_;
   MessageSet sent_;
   Status status_ = ok_status();
 };

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "model/copy_run.h"
+
 namespace mercutio {
 namespace {
 
@@ -160,19 +162,6 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
 }
 
 namespace {
-
-// Copies a run of a common length without a function call.
-void copy_run(std::byte* to, const std::byte* from, std::uint32_t bytes) {
-  switch (bytes) {
-    case 4: std::memcpy(to, from, 4); return;
-    case 8: std::memcpy(to, from, 8); return;
-    case 16: std::memcpy(to, from, 16); return;
-    case 32: std::memcpy(to, from, 32); return;
-    case 64: std::memcpy(to, from, 64); return;
-    case 128: std::memcpy(to, from, 128); return;
-    default: std::memcpy(to, from, bytes);
-  }
-}
 
 bool overlap(const std::vector<StreamRun>& runs, const std::byte* window, const std::byte* packed, i64 bytes) {
   return packed < window + runs.back().at + runs.back().bytes && window < packed + bytes;

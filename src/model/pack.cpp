@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "model/copy_run.h"
 #include "model/cursor_impl.h"
 
 namespace mercutio {
@@ -18,32 +19,6 @@ struct Batch {
   const std::byte* from;
   i64 to_stride, from_stride, bytes, count;
 };
-
-// Pieces of maps are short: two loads and two stores that overlap instead of a call.
-template <class Word>
-void move_ends(std::byte* to, const std::byte* from, std::size_t bytes) {
-  Word first, last;
-  std::memcpy(&first, from, sizeof(Word));
-  std::memcpy(&last, from + bytes - sizeof(Word), sizeof(Word));
-  std::memcpy(to, &first, sizeof(Word));
-  std::memcpy(to + bytes - sizeof(Word), &last, sizeof(Word));
-}
-
-struct Block16 {
-  std::uint64_t words[2];
-};
-struct Block32 {
-  std::uint64_t words[4];
-};
-
-inline void move_piece(std::byte* to, const std::byte* from, i64 count) {
-  const auto bytes = static_cast<std::size_t>(count);
-  if (bytes == 8) return void(std::memcpy(to, from, 8));
-  if (bytes > 64 || bytes < 4) return void(std::memcpy(to, from, bytes));
-  if (bytes > 32) return move_ends<Block32>(to, from, bytes);
-  if (bytes >= 16) return move_ends<Block16>(to, from, bytes);
-  bytes > 8 ? move_ends<std::uint64_t>(to, from, bytes) : move_ends<std::uint32_t>(to, from, bytes);
-}
 
 template <std::size_t kBytes>
 void move_fixed(const Batch& b) {
@@ -77,7 +52,7 @@ void move_batch(const Batch& b) {
   }
   std::byte* to = b.to;
   const std::byte* from = b.from;
-  for (i64 i = 0; i < b.count; ++i, to += b.to_stride, from += b.from_stride) move_piece(to, from, b.bytes);
+  for (i64 i = 0; i < b.count; ++i, to += b.to_stride, from += b.from_stride) copy_run(to, from, b.bytes);
 }
 
 // What is left of a run that came from a cursor.
@@ -171,7 +146,7 @@ struct Packing {
   void piece(i64 offset, i64 bytes) {
     std::byte* to = kPack ? packed : address(offset);
     const std::byte* from = kPack ? address(offset) : packed;
-    move_piece(to, from, bytes);
+    copy_run(to, from, bytes);
     packed += bytes;
   }
 

@@ -35,6 +35,7 @@ class Exchange {
       const NodeBuffer own{plan_.aggregators[static_cast<size_t>(i)], 0};
       domains_.emplace_back(WindowBuffer(arena, plan_, agreed.borders, i, between_nodes_ ? between_nodes_->of(i, arena.place().node, arena.members()) : own));
     }
+    if (file.run_lists) file.run_lists->begin(plan_);
     make_endpoints();
     for (Domain* const domain : visited_) {
       finish_up_to(*domain, 0);

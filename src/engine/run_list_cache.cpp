@@ -57,4 +57,16 @@ void RunListCache::clear() {
   bytes_ = 0;
 }
 
+void RunListCaches::begin(const Plan& plan) {
+  std::uint64_t key = static_cast<std::uint64_t>(plan.exchange);
+  for (const i64 rank : plan.aggregators) key = mix_hash(key, static_cast<std::uint64_t>(rank));
+  key |= 1;
+  if (std::ranges::find(plans_, key) != plans_.end()) return;
+  if (plans_.back() != 0) {
+    caches_.clear();
+    plans_ = {};
+  }
+  *std::ranges::find(plans_, 0) = key;
+}
+
 }  // namespace mercutio

@@ -6,12 +6,13 @@
 // is cleared when an operation has used none of its lists and found no room for its own.
 #pragma once
 
+#include <array>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 #include <vector>
 
-#include "comm/comm.h"
+#include "plan/plan.h"
 
 namespace mercutio {
 
@@ -50,10 +51,15 @@ class RunListCache {
 // The caches of all streams of a file on this rank. Only the holder of the ticket uses them.
 class RunListCaches {
  public:
+  static constexpr size_t kMostPlans = 4;
+  // All ranks call it at the beginning of an exchange. Plans with other aggregators have other streams: when there were too many, as with
+  // mercutio_adapt, all lists are forgotten.
+  void begin(const Plan& plan);
   RunListCache& sent(i64 aggregator, i64 domain) { return caches_[{aggregator, domain, true}]; }
   RunListCache& received(i64 leader, i64 domain) { return caches_[{leader, domain, false}]; }
 
  private:
+  std::array<std::uint64_t, kMostPlans> plans_{};   // hashes; 0: none
   std::map<std::tuple<i64, i64, bool>, RunListCache> caches_;
 };
 

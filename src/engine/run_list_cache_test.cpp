@@ -62,5 +62,24 @@ TEST(RunListCache, TheAggregatorAcceptsIndicesInOrder) {
   EXPECT_FALSE(cache.expected(1));
 }
 
+TEST(RunListCaches, ForgetTheListsOfPlansThatComeAndGo) {
+  RunListCaches caches;
+  Plan plan;
+  const auto begin = [&](i64 aggregators) {
+    plan.aggregators.assign(static_cast<size_t>(aggregators), 0);
+    caches.begin(plan);
+    caches.sent(1, 0).begin(64);
+    return caches.sent(1, 0).find(run_list(1)) != RunListCache::kNone;
+  };
+  EXPECT_FALSE(begin(1));
+  caches.sent(1, 0).keep(run_list(1));
+  for (i64 repetition = 0; repetition < 3; ++repetition) {
+    for (i64 aggregators = 1; aggregators <= 4; ++aggregators) EXPECT_TRUE(begin(aggregators));
+  }
+  EXPECT_FALSE(begin(5));
+  caches.sent(1, 0).keep(run_list(1));
+  EXPECT_TRUE(begin(1));
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -6,9 +6,12 @@
 
 #include "comm/in_process.h"
 #include "engine/messages.h"
+#include "engine/test_support.h"
 
 namespace mercutio {
 namespace {
+
+using namespace mercutio::testing;
 
 template <class T>
 T drive(Comm& comm, Task<T> task) {

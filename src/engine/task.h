@@ -1,4 +1,4 @@
-// Task: the coroutine that executes a collective. Blocking calls poll it to its end (`run`). Progress polls the tasks of
+// Task: the coroutine that executes a collective. Blocking calls poll it to its end. Progress polls the tasks of
 // nonblocking calls. A File keeps the task of a split collective between _begin and _end.
 //
 // A coroutine suspends only in `co_await until(predicate)`. Only the innermost predicate is polled. An exception that leaves a task
@@ -124,13 +124,5 @@ struct Until {
 };
 template <class Predicate>
 Until<Predicate> until(Predicate predicate) { return Until<Predicate>{std::move(predicate), nullptr}; }
-
-// Polls `task` to its end. Calls backoff(n) after the n-th step without progress.
-template <class T, class Backoff>
-T run(Task<T> task, Backoff&& backoff) {
-  i64 spins = 0;
-  while (!task.step()) backoff(++spins);
-  return task.take();
-}
 
 }  // namespace mercutio

@@ -16,6 +16,14 @@
 
 namespace mercutio::testing {
 
+// Polls a task to its end. Calls backoff(n) after the n-th step without progress.
+template <class T, class Backoff>
+T run(Task<T> task, Backoff&& backoff) {
+  i64 spins = 0;
+  while (!task.step()) backoff(++spins);
+  return task.take();
+}
+
 using Random = std::mt19937_64;
 inline i64 pick(Random& random, i64 low, i64 high) {   // both included
   return low + static_cast<i64>(random() % static_cast<std::uint64_t>(high - low + 1));

@@ -11,6 +11,7 @@
 #include "engine/collectives.h"
 #include "engine/engine.h"
 #include "engine/messages.h"
+#include "engine/test_support.h"
 #include "file/file.h"
 #include "fuzz.h"
 #include "scripted_comm.h"
@@ -108,7 +109,7 @@ void report(Taker& taker) {
 
 template <class T>
 T finish(Task<T> task) {
-  return run(std::move(task), [](i64 spins) { FUZZ_CHECK(spins < 1000, "a rank waits for what has come"); });
+  return mercutio::testing::run(std::move(task), [](i64 spins) { FUZZ_CHECK(spins < 1000, "a rank waits for what has come"); });
 }
 
 void listen(Taker& taker) {

@@ -8,6 +8,7 @@
 
 #include "comm/in_process.h"
 #include "engine/collectives.h"
+#include "engine/test_support.h"
 
 namespace mercutio::oracle {
 namespace {
@@ -122,7 +123,7 @@ class RankRun {
   void wait_for_all() {
     const Channel channel{&comm_, 20};
     i64 nothing = 0;
-    const Status met = run(all_reduce(channel, std::span(&nothing, 1), Reduce::kMax), [this](i64 spins) { comm_.backoff(spins); });
+    const Status met = testing::run(all_reduce(channel, std::span(&nothing, 1), Reduce::kMax), [this](i64 spins) { comm_.backoff(spins); });
     if (!met) note("barrier: " + met.error().what);
   }
 

@@ -8,7 +8,6 @@
 #include <string_view>
 
 #include "base/attempt.h"
-#include "base/yielding.h"
 #include "engine/enter.h"
 #include "engine/messages.h"
 #include "engine/node_entry.h"
@@ -23,7 +22,7 @@ namespace {
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
 // Excludes data beyond the end of the file, so that part of the user's buffer stays unchanged.
-void clip_to_file(PeerAccess& peer, i64 file_bytes) {
+void clip_to_file(RankAccess& peer, i64 file_bytes) {
   if (peer.end <= peer.begin || peer.last <= file_bytes) return;
   peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
   peer.last = file_bytes;
@@ -43,33 +42,21 @@ Status flush_after_write(const EngineFile& file, const Access& access, Status st
   return stored ? std::move(written) : std::move(stored);
 }
 
-// What the last agreement of an access finds: the lowest of a value of the ranks and, if the adapter asks for it, the time that the access took. Ranks
-// of one node have one clock. With fewer cores than ranks, the first may have ended before the last gets a core, so the time is that from the first
-// begin to the last end. Ranks of several nodes have the time of the slowest one.
+// What the last agreement of an access finds: the lowest of a value of the ranks and, if the adapter asks for it, the time that the access took.
 class LastAgreement {
  public:
-  LastAgreement(const EngineFile& file, const Agreed& agreed)
-      : adapter_(agreed.measured_from_ns != 0 ? file.adapter : nullptr), one_clock_(file.comm->topology().nodes() <= 1), from_ns_(agreed.measured_from_ns), yields_were_slow_(agreed.yields_were_slow) {}
-  std::span<i64> values(i64 lowest) {
-    values_[0] = lowest;
-    if (!adapter_) return std::span(values_).first(1);
-    values_[1] = one_clock_ ? from_ns_ : 0;
-    values_[2] = (one_clock_ ? 0 : from_ns_) - now_ns();
-    return values_;
+  LastAgreement(const EngineFile& file, i64 value) : adapter_(file.adapter && file.adapter->measures() ? file.adapter : nullptr), values_{value} {
+    if (adapter_) adapter_->stop(std::span(values_).last<2>());
   }
+  std::span<i64> values() { return std::span(values_).first(adapter_ ? 3 : 1); }
   i64 lowest() const { return values_[0]; }
   void succeeded() const {
-    if (!adapter_) return;
-    if (adapter_->tries() && !yields_were_slow_) yielding.forget();
-    adapter_->saw(-values_[2] - values_[1]);
+    if (adapter_) adapter_->saw(std::span(values_).last<2>());
   }
 
  private:
   Adapter* const adapter_;
-  const bool one_clock_;
-  const i64 from_ns_;
-  const bool yields_were_slow_;
-  i64 values_[3] = {};
+  i64 values_[3];
 };
 
 // The memory of the windows of an access: the arena of the node, or, if every rank is a node of its own, the private arena of this
@@ -101,29 +88,26 @@ Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory&
   co_return verify_room(plan, memory.arena->room_bytes());   // the same on all ranks
 }
 
-PeerAccess part_of(const Access& access, const RankSummary& summary) {
+RankAccess part_of(const Access& access, const RankSummary& summary) {
   if (summary.bytes <= 0) return {};
-  return PeerAccess{access.view->filetype, access.view->displacement, access.position, access.position + summary.bytes, summary.first, summary.last};
+  return RankAccess{access.view->filetype, access.view->displacement, access.position, access.position + summary.bytes, summary.first, summary.last, &access.memory};
 }
 
 Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& channel, const Access& access, const Agreed& agreed) {
-  PeerAccess mine = part_of(access, agreed.mine);
+  RankAccess mine = part_of(access, agreed.mine);
   if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   channel.counters->clock.enter(Phase::kWait);
   WindowMemory memory;
   MERCUTIO_CO_TRY(co_await find_memory(channel, *agreed.plan, memory));
   const i64 start = file.trace ? now_ns() : 0;
-  // A variable, because g++ 12 destroys a temporary twice here.
-  const RankAccess own{access.direction, mine, &access.memory, access.position};
-  const Outcome outcome = co_await exchange(file, channel, *memory.arena, agreed, own);
+  const Outcome outcome = co_await exchange(file, channel, *memory.arena, agreed, access.direction, mine);
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
   if (!outcome.messages) co_return outcome.messages.error();
   channel.counters->clock.enter(Phase::kAgree);
-  LastAgreement last(file, agreed);
   Status stored = flush_after_write(file, access, outcome.storage);
-  // Of reading, where the file ends; of writing, whether no window has a hole. A variable for g++ 12, too.
-  const i64 found = reads(access) ? outcome.end_of_file : i64{!outcome.holes};
-  MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values(found)));
+  // Of reading, where the file ends; of writing, whether no window has a hole.
+  LastAgreement last(file, reads(access) ? outcome.end_of_file : i64{!outcome.holes});
+  MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values()));
   last.succeeded();
   if (reads(access)) {
     clip_to_file(mine, last.lowest());
@@ -186,8 +170,8 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
     if (!moved) status = moved.error();
     counters.clock.enter(Phase::kAgree);
-    LastAgreement last(file, agreed);
-    if (Status all = co_await agree(channel, std::move(status), last.values(0)); !all) moved = std::move(all).error();
+    LastAgreement last(file, 0);
+    if (Status all = co_await agree(channel, std::move(status), last.values()); !all) moved = std::move(all).error();
     if (moved) last.succeeded();
   }
   if (file.adapter && !moved) file.adapter->end();

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/hash.h"
-#include "base/yielding.h"
 #include "engine/messages.h"
 #include "engine/node_entry.h"
 #include "engine/peers.h"
@@ -14,6 +13,7 @@
 #include "engine/repetition.h"
 #include "engine/runs.h"
 #include "plan/adapter.h"
+#include "plan/agreed_hints.h"
 
 namespace mercutio {
 namespace {
@@ -99,7 +99,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
     if (file.layout && (layout_by_range.key != 0 || !layout.components.empty())) layout_by_range = file.layout->hold(layout);
     const Toggle buffering = reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write;
     entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, file.storage->traits().block_bytes, layout_by_range.key,
-                            static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes};
+                            {static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes}};
   }
   mine.lowest_layout = mine.highest_layout = layout_by_range.key;
   if (last) entry.repetition = repetition_of(*last, entry);
@@ -305,36 +305,8 @@ Task<Status> learn_layout(const EngineFile& file, const Channel& channel, std::u
   co_return ok_status();
 }
 
-// Whether aggregators save other ranks a connection to another cluster: short shares that lie together are one request of an aggregator in place of
-// one of each rank.
-bool saves_connections(const EngineFile& file, const Pattern& pattern) {
-  constexpr i64 kShortBytes = 1 * MiB;
-  const bool together = pattern.disjoint && pattern.contiguous == pattern.participants && pattern.gap_bytes() == 0;
-  return file.storage->traits().remote_cluster && pattern.ranks > 1 && together && pattern.bytes < pattern.participants * kShortBytes;
-}
-
-// The hints from which the plan is made. Null: those of this rank.
-std::unique_ptr<const Hints> agreed_hints(const EngineFile& file, const Gathered& all) {
-  constexpr i64 kRemoteDepth = 8;   // an answer takes a round trip, in which windows of other data keep the link busy
-  const Hints& mine = *file.hints;
-  const i64 depth = mine.mercutio_depth == 0 && file.storage->traits().remote_cluster ? kRemoteDepth : mine.mercutio_depth;
-  Toggle buffering = static_cast<Toggle>(all.choices.buffering);
-  if (buffering == Toggle::kAutomatic && saves_connections(file, all.pattern)) buffering = Toggle::kEnable;
-  // Windows are found by counting the bytes below an offset, which needs a monotone view. Only reads may have other views.
-  if (all.circumstances.disorderly != 0) buffering = Toggle::kDisable;
-  const bool same = mine.romio_cb_read == buffering && mine.romio_cb_write == buffering && mine.cb_buffer_size == all.choices.buffer_bytes &&
-                    mine.cb_nodes == all.choices.aggregators && mine.mercutio_depth == depth;
-  if (same) return nullptr;
-  auto agreed = std::make_unique<Hints>(mine);
-  agreed->romio_cb_read = agreed->romio_cb_write = buffering;
-  agreed->cb_buffer_size = all.choices.buffer_bytes;
-  agreed->cb_nodes = all.choices.aggregators;
-  agreed->mercutio_depth = depth;
-  return agreed;
-}
-
 std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, const Gathered& all, const LayoutByRange& layout_by_range) {
-  const std::unique_ptr<const Hints> changed = agreed_hints(file, all);
+  const std::unique_ptr<const Hints> changed = agreed_hints(*file.hints, all.choices.hints, all.pattern, file.storage->traits().remote_cluster, all.circumstances.disorderly != 0);
   const Hints& agreed = changed ? *changed : *file.hints;
   Layout layout;
   layout.stripe_bytes = all.choices.stripe_bytes;
@@ -406,7 +378,7 @@ Task<Status> plan_access(const EngineFile& file, const Channel& channel, Pattern
     agreed.dense = std::ranges::count(file.patterns->dense(), all.dense_key) > 0;
   }
   agreed.ranges = all.ranges;
-  if (file.adapter && file.adapter->measures()) agreed.measured_from_ns = now_ns(), agreed.yields_were_slow = yielding.were_slow();
+  if (file.adapter && file.adapter->measures()) file.adapter->start(file.comm->topology().nodes() <= 1);
   co_return ok_status();
 }
 

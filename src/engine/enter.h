@@ -24,8 +24,6 @@ struct Agreed {
   std::uint64_t dense_key = 0;    // key of the pattern; 0: none
   std::vector<FileRange> ranges;  // that hold the data of each node; of each rank if no memory is shared
   RankSummary mine;          // of the calling rank; differs between ranks
-  i64 measured_from_ns = 0;  // when all ranks had entered; differs between ranks; 0: the time of this access is not measured
-  bool yields_were_slow = false;   // before an access whose time is measured
 };
 
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access, const CollectiveOptions& options, Agreed& agreed);

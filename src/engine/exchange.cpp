@@ -16,7 +16,7 @@ constexpr i64 kPollCostBytes = 1 * KiB;
 
 class Exchange {
  public:
-  Exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed,
+  Exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed, Direction direction,
            const RankAccess& mine)
       : file_(file),
         channel_(channel),
@@ -25,7 +25,7 @@ class Exchange {
         topology_(file.comm->topology()),
         ranges_(agreed.ranges),
         mine_(mine),
-        writing_(mine.direction == Direction::kWrite),
+        writing_(direction == Direction::kWrite),
         dense_(agreed.dense),
         apart_(plan_.exchange == ExchangeKind::kMessages),
         me_(file.comm->rank()) {
@@ -134,19 +134,19 @@ class Exchange {
 
   // This rank has finished all windows of the domain before its next one.
   void finish_up_to(Domain& domain, i64 from) {
-    domain.next = next_part(plan_, domain.buffer.domain(), me_, mine_.part, from);
+    domain.next = next_part(plan_, domain.buffer.domain(), me_, mine_, from);
     domain.buffer.set_finished(domain.next.window);
   }
 
   bool requests(const Domain& domain) const { return !writing_ && (domain.buffer.has_stream() || plan_.sparse); }
   void request_from(Domain& domain, i64 from) {
     if (!requests(domain)) return;
-    domain.request = from == 0 ? domain.next : next_part(plan_, domain.buffer.domain(), me_, mine_.part, from);
+    domain.request = from == 0 ? domain.next : next_part(plan_, domain.buffer.domain(), me_, mine_, from);
     domain.buffer.set_requested(domain.request.window);
   }
 
   Cursor in_slot(const WindowBuffer& buffer, const WindowPart& part) const {
-    return mine_.part.cursor_in(buffer.slot(part.window).data, buffer.window(part.window).begin, part.begin, part.end);
+    return mine_.cursor_in(buffer.slot(part.window).data, buffer.window(part.window).begin, part.begin, part.end);
   }
 
   void set_valid_map(const WindowBuffer& buffer, const WindowPart& part) const {
@@ -160,8 +160,7 @@ class Exchange {
     const PhaseScope phase(channel_.counters, Phase::kCopy);
     channel_.copied(bytes);
     copied_ += bytes;
-    Cursor memory = mine_.memory->cursor();
-    memory.seek(part.begin - mine_.memory_begin);
+    Cursor memory = mine_.memory_at(part.begin);
     Cursor in_window = in_slot(buffer, part);
     if (!writing_) return copy(in_window, memory, bytes);
     if (!dense_) set_valid_map(buffer, part);
@@ -202,7 +201,7 @@ class Exchange {
   const Plan& plan_;
   const Topology& topology_;
   const std::span<const FileRange> ranges_;
-  const RankAccess mine_;
+  const RankAccess& mine_;
   const bool writing_, dense_, apart_;   // apart: every rank is a node of its own
   const i64 me_;
   std::optional<NodeBuffers> between_nodes_;   // otherwise each aggregator leads its own buffers, and nobody else does
@@ -219,9 +218,9 @@ class Exchange {
 
 }  // namespace
 
-Task<Outcome> exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed,
-                       RankAccess mine) {
-  Exchange exchange(file, channel, arena, agreed, mine);
+Task<Outcome> exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed, Direction direction,
+                       const RankAccess& mine) {
+  Exchange exchange(file, channel, arena, agreed, direction, mine);
   co_await until([&] {
     const ExchangePhaseScope scope(*channel.counters);
     return exchange.advance();

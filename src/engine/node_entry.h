@@ -10,6 +10,7 @@
 
 #include "engine/node_arena.h"
 #include "model/pattern.h"
+#include "plan/agreed_hints.h"
 #include "plan/plan.h"
 
 namespace mercutio {
@@ -18,9 +19,7 @@ namespace mercutio {
 struct Choices {
   i64 stripe_bytes = 0, stripe_count = 0, block_bytes = 0;
   std::uint64_t layout = 0;   // key of its layout by range; 0: none
-  i64 buffering = 0;        // romio_cb_read or romio_cb_write
-  i64 buffer_bytes = 0;
-  i64 aggregators = 0;
+  ChosenHints hints;
   bool operator==(const Choices&) const = default;
 };
 

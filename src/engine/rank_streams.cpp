@@ -80,7 +80,7 @@ class RankStreams final : public WindowEndpoint {
 
   void go_to_next(i64 number, i64 from) {
     Stream& stream = *streams_[static_cast<size_t>(number)];
-    stream.next = next_part(stream.buffer.plan(), stream.buffer.domain(), me_, mine_.part, from);
+    stream.next = next_part(stream.buffer.plan(), stream.buffer.domain(), me_, mine_, from);
     if (!stream.next.empty()) return waiting_.push({stream.next.window, number});
     Underway& end = stream.underway.emplace_back();
     stream.announced = end.header.window = stream.buffer.windows();
@@ -109,14 +109,14 @@ class RankStreams final : public WindowEndpoint {
   bool begin(Stream& stream) {
     const WindowPart& part = stream.next;
     const i64 bytes = part.end - part.begin;
-    std::byte* direct = contiguous_at(*mine_.memory, part.begin - mine_.memory_begin, bytes);
+    std::byte* direct = contiguous_at(*mine_.memory, part.begin - mine_.begin, bytes);
     std::unique_ptr<ScratchBuffer> packed;
     if (!direct) packed = packed_.take(bytes);
     if (!direct && !packed) return false;
     Underway& one = stream.underway.emplace_back();
     one.begin = part.begin;
     stream.announced = part.window + 1;
-    one.header = describe(stream.buffer, part, mine_.part, one.run_list);
+    one.header = describe(stream.buffer, part, mine_, one.run_list);
     MERCUTIO_ASSERT(one.header.bytes == bytes);
     one.packed = std::move(packed);
     const Bytes data(direct ? direct : one.packed->data.get(), static_cast<size_t>(bytes));
@@ -139,8 +139,7 @@ class RankStreams final : public WindowEndpoint {
   void copy_packed(Underway& one) {
     const PhaseScope phase(context_.channel.counters, Phase::kCopy);
     context_.channel.copied(one.header.bytes);
-    Cursor memory = mine_.memory->cursor();
-    memory.seek(one.begin - mine_.memory_begin);
+    Cursor memory = mine_.memory_at(one.begin);
     context_.writing ? pack(memory, one.packed->first(one.header.bytes)) : unpack(memory, one.packed->first(one.header.bytes));
   }
 
@@ -159,7 +158,7 @@ class RankStreams final : public WindowEndpoint {
   }
 
   EndpointContext context_;
-  const RankAccess mine_;
+  const RankAccess& mine_;
   const i64 me_;
   std::vector<std::unique_ptr<Stream>> streams_;   // in the order of the exchange schedule
   std::priority_queue<Start, std::vector<Start>, std::greater<>> waiting_;

@@ -23,7 +23,7 @@ bool expects_runs(const EngineFile& file, Direction direction) { return file.pat
 
 bool are_runs(const Gathered& all) {
   const Pattern& pattern = all.pattern;
-  if (pattern.contiguous != pattern.participants || all.choices.buffering == static_cast<i64>(Toggle::kEnable)) return false;
+  if (pattern.contiguous != pattern.participants || all.choices.hints.buffering == static_cast<i64>(Toggle::kEnable)) return false;
   return pattern.disjoint || (pattern.direction == Direction::kRead && pattern.bytes <= pattern.participants * RunAccess::kEntryBytes);
 }
 

@@ -97,7 +97,7 @@ StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::b
   return collector.finish(window, run_list);
 }
 
-StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const PeerAccess& access, std::vector<std::byte>& run_list) {
+StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const RankAccess& access, std::vector<std::byte>& run_list) {
   const FileRange range = buffer.window(part.window);
   const i64 unit = buffer.unit_of(range);
   Cursor runs = access.cursor_in(nullptr, range.begin, part.begin, part.end);

@@ -39,7 +39,7 @@ static_assert(std::is_trivially_copyable_v<StreamRun> && sizeof(StreamRun) == 8)
 
 // Describes the valid bytes of a slot, or the part of a rank's access. Sets `run_list` unless the header suffices.
 StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list);
-StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const PeerAccess& access, std::vector<std::byte>& run_list);
+StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const RankAccess& access, std::vector<std::byte>& run_list);
 
 // Whether a window is put into a parcel.
 inline bool fits_parcel(const Plan& plan, const StreamHeader& header) {

@@ -35,14 +35,6 @@ struct EndpointContext {
   Outcome& outcome;
 };
 
-// The data that one rank moves.
-struct RankAccess {
-  Direction direction = Direction::kRead;
-  PeerAccess part;
-  const Memory* memory = nullptr;
-  i64 memory_begin = 0;   // stream position of the first byte of `memory`
-};
-
 // `leaders`: the leaders on other nodes that have data of this domain.
 std::unique_ptr<WindowEndpoint> make_aggregator_endpoint(WindowBuffer buffer, EndpointContext context, const std::vector<i64>& leaders);
 std::unique_ptr<WindowEndpoint> make_node_leader(WindowBuffer buffer, EndpointContext context, i64 aggregator);

@@ -20,14 +20,14 @@ i64 window_beyond(const Plan& plan, i64 domain, i64 from, i64 offset) {
 
 }  // namespace
 
-std::pair<i64, i64> PeerAccess::part_in(i64 from, i64 to) const {
+std::pair<i64, i64> RankAccess::part_in(i64 from, i64 to) const {
   if (end <= begin || last <= from || first >= to) return {0, 0};
   const i64 part_begin = first >= from ? begin : std::max(begin, stream_position(from));
   const i64 part_end = last <= to ? end : std::min(end, stream_position(to));
   return part_begin < part_end ? std::pair{part_begin, part_end} : std::pair<i64, i64>{0, 0};
 }
 
-WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& access, i64 from) {
+WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const RankAccess& access, i64 from) {
   const i64 windows = plan.windows(domain);
   const bool concerned = access.end > access.begin && plan.serves(domain, rank);
   WindowPart part{concerned ? from : windows, 0, 0};

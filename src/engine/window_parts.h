@@ -3,17 +3,19 @@
 
 #include <utility>
 
+#include "model/access.h"
 #include "model/view.h"
 #include "plan/plan.h"
 
 namespace mercutio {
 
-// The stream range [begin, end) of the rank's view, which lies in the file range [first, last).
-struct PeerAccess {
-  FlatTypeRef filetype;   // null: the rank has no data here, or the object describes another rank
+// The data that one rank moves: the stream range [begin, end) of its view, which lies in the file range [first, last).
+struct RankAccess {
+  FlatTypeRef filetype;   // null: the rank has no data here
   i64 displacement = 0;
   i64 begin = 0, end = 0;
   i64 first = 0, last = 0;
+  const Memory* memory = nullptr;   // of the stream range, from its begin on
 
   i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
   // The part of the stream range that lies in the file range [from, to); {0, 0} if empty.
@@ -22,6 +24,11 @@ struct PeerAccess {
   // `window` on.
   Cursor cursor_in(std::byte* data, i64 window, i64 from, i64 to) const {
     return Cursor(filetype, displacement + reinterpret_cast<i64>(data) - window, from, to);
+  }
+  Cursor memory_at(i64 position) const {   // of the stream
+    Cursor at = memory->cursor();
+    at.seek(position - begin);
+    return at;
   }
 };
 
@@ -35,6 +42,6 @@ struct WindowPart {
 // The first window from `from` on in which the access of `rank` has bytes. An empty part of window plan.windows(domain): there is
 // none. Windows without bytes between two pieces are skipped: O(log windows + log pieces), and the same again for each piece in
 // between that lies only in other domains.
-WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const PeerAccess& access, i64 from);
+WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const RankAccess& access, i64 from);
 
 }  // namespace mercutio

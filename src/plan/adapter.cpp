@@ -4,6 +4,9 @@
 #include <bit>
 #include <cstdio>
 
+#include "base/phases.h"
+#include "base/yielding.h"
+
 namespace mercutio {
 namespace {
 
@@ -79,6 +82,22 @@ bool Adapter::tries() const {
   if (current_ < 0) return false;
   const Trials& trials = known_[static_cast<size_t>(current_)].trials;
   return trials.way() != trials.best();
+}
+
+void Adapter::start(bool one_clock) {
+  one_clock_ = one_clock;
+  start_ns_ = now_ns();
+  yields_were_slow_ = yielding.were_slow();
+}
+
+void Adapter::stop(std::span<i64, 2> times) const {
+  times[0] = one_clock_ ? start_ns_ : 0;
+  times[1] = (one_clock_ ? 0 : start_ns_) - now_ns();
+}
+
+void Adapter::saw(std::span<const i64, 2> lowest) {
+  if (tries() && !yields_were_slow_) yielding.forget();
+  saw(-lowest[1] - lowest[0]);
 }
 
 void Adapter::saw(i64 elapsed_ns) {

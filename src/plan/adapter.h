@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ class Adapter {
   bool leaves_default() const;   // the access under way is carried out in another way than the default
   bool tries() const;         // the access under way is carried out in another way than those around it
   void saw(i64 elapsed_ns);   // equal on all ranks
+  // The same by the clocks of the ranks. Ranks of one node have one clock. With fewer cores than ranks, the first may have ended before the last gets
+  // a core, so the time is that from the first begin to the last end. Ranks of several nodes have the time of the slowest one.
+  void start(bool one_clock);                          // all ranks have entered the access
+  void stop(std::span<i64, 2> times) const;            // this rank has ended it; of the times, the ranks find the minima
+  void saw(std::span<const i64, 2> lowest);
   void end();                 // an access failed: the default from now on
 
   // How the access that follows is carried out, for explain: "trial 2 of 7: cb_nodes=8"; "": as always.
@@ -77,6 +83,8 @@ class Adapter {
   i64 current_ = -1;    // of the access under way
   i64 edition_ = 0;
   bool ended_ = false;
+  bool one_clock_ = true, yields_were_slow_ = false;
+  i64 start_ns_ = 0;
 };
 
 }  // namespace mercutio

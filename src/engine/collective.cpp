@@ -95,12 +95,13 @@ RankAccess part_of(const Access& access, const RankSummary& summary) {
 
 Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& channel, const Access& access, const Agreed& agreed) {
   RankAccess mine = part_of(access, agreed.mine);
+  mine.direction = access.direction;
   if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   channel.counters->clock.enter(Phase::kWait);
   WindowMemory memory;
   MERCUTIO_CO_TRY(co_await find_memory(channel, *agreed.plan, memory));
   const i64 start = file.trace ? now_ns() : 0;
-  const Outcome outcome = co_await exchange(file, channel, *memory.arena, agreed, access.direction, mine);
+  const Outcome outcome = co_await exchange(file, channel, *memory.arena, agreed, mine);
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
   if (!outcome.messages) co_return outcome.messages.error();
   channel.counters->clock.enter(Phase::kAgree);

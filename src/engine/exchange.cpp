@@ -16,7 +16,7 @@ constexpr i64 kPollCostBytes = 1 * KiB;
 
 class Exchange {
  public:
-  Exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed, Direction direction,
+  Exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed,
            const RankAccess& mine)
       : file_(file),
         channel_(channel),
@@ -25,7 +25,7 @@ class Exchange {
         topology_(file.comm->topology()),
         ranges_(agreed.ranges),
         mine_(mine),
-        writing_(direction == Direction::kWrite),
+        writing_(mine.direction == Direction::kWrite),
         dense_(agreed.dense),
         apart_(plan_.exchange == ExchangeKind::kMessages),
         me_(file.comm->rank()) {
@@ -218,9 +218,9 @@ class Exchange {
 
 }  // namespace
 
-Task<Outcome> exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed, Direction direction,
+Task<Outcome> exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed,
                        const RankAccess& mine) {
-  Exchange exchange(file, channel, arena, agreed, direction, mine);
+  Exchange exchange(file, channel, arena, agreed, mine);
   co_await until([&] {
     const ExchangePhaseScope scope(*channel.counters);
     return exchange.advance();

@@ -27,7 +27,7 @@
 namespace mercutio {
 
 // Moves the data of all ranks. `arena`: of the node; with ExchangeKind::kMessages, the private arena of this rank.
-Task<Outcome> exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed, Direction direction,
+Task<Outcome> exchange(const EngineFile& file, const Channel& channel, NodeArena& arena, const Agreed& agreed,
                        const RankAccess& mine);
 
 }  // namespace mercutio

@@ -16,6 +16,7 @@ struct RankAccess {
   i64 begin = 0, end = 0;
   i64 first = 0, last = 0;
   const Memory* memory = nullptr;   // of the stream range, from its begin on
+  Direction direction = Direction::kRead;
 
   i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
   // The part of the stream range that lies in the file range [from, to); {0, 0} if empty.

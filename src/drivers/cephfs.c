@@ -73,7 +73,10 @@ static int connect_client(void **mount) {
   int error = plain(ceph.create(mount, NULL));
   if (error) return error;
   error = plain(ceph.conf_read_file(*mount, NULL));
-  if (error) snprintf(why, sizeof why, "no configuration of Ceph: CEPH_CONF names one, or /etc/ceph/ceph.conf is there");
+  if (error) {
+    snprintf(why, sizeof why, "no configuration of Ceph: CEPH_CONF names one, or /etc/ceph/ceph.conf is there");
+    error = EHOSTUNREACH;   /* the file that is asked for may be there: ENOENT would say that it is not */
+  }
   if (!error) error = plain(ceph.conf_parse_env(*mount, NULL));
   if (!error) {
     error = plain(ceph.mount(*mount, "/"));

@@ -67,7 +67,8 @@ Result<NodeArena*> NodeArena::private_part(const Comm& comm) {
 }
 
 const ByNode& NodeArena::ranks_by_node(const Topology& topology) {
-  return ranks_by_node_ ? *ranks_by_node_ : ranks_by_node_.emplace(topology.node_of_rank, topology.nodes());
+  std::call_once(ranks_sorted_, [&] { ranks_by_node_.emplace(topology.node_of_rank, topology.nodes()); });   // several files may share an arena
+  return *ranks_by_node_;
 }
 
 i64 NodeArena::issue_ticket() {

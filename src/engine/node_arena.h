@@ -154,6 +154,7 @@ class NodeArena {
   std::vector<i64> members_, first_ranks_;
   i64 me_ = 0, all_ranks_;
   const RankPlace place_;
+  std::once_flag ranks_sorted_;
   std::optional<ByNode> ranks_by_node_;
   Control* controls_;   // one per rank of the node
   ResultHeader* result_;

@@ -347,16 +347,16 @@ Status OpenFile::check_coherence() const {
                    ". Where no two " + who + " write or read near each other, the hint mercutio_coherence=none opens it all the same"};
 }
 
-// The same name may stand for a file of each node: in a folder of the node's own, or where one follows a symbolic link as it was
-// before. Copies on each node may be read; what is written would be spread over them.
+// The same name may stand for a file of each node or rank: in a folder of its own, relative to its own working directory, or where one follows
+// a symbolic link as it was before. Copies may be read; what is written would be spread over them.
 Status OpenFile::check_same_file(i64 lowest, i64 highest) const {
   const Traits& traits = facts_ ? facts_->traits : storage_->traits();
-  const bool known = lowest != 0 && comm_->topology().nodes() > 1 && hints_->values.mercutio_coherence != CoherenceWay::kNone;
+  const bool known = lowest != 0 && hints_->values.mercutio_coherence != CoherenceWay::kNone;
   const bool copies = !amode_.writable() && !traits.metadata_is_remote;
   if (!known || lowest == highest || copies) return ok_status();
   return Error{ErrorClass::kNotSame,
-               "the nodes have different files under this name (" + traits.file_system +
-                   "): use a folder that all nodes share. Where each node's own file is meant, the hint mercutio_coherence=none opens it all the same"};
+               "the ranks have different files under this name (" + traits.file_system +
+                   "): use a folder that all of them share. Where each one's own file is meant, the hint mercutio_coherence=none opens it all the same"};
 }
 
 // Whether a rank that sieves can tell all others. Where a lock also makes writes coherent, or a buffer writes later, all writes lock.

@@ -125,6 +125,8 @@ std::string schedule_rounds(Planner& p) {
   if (plan.unit_bytes > 1 && plan.buffer_bytes > plan.unit_bytes) {
     plan.buffer_bytes = align_down(plan.buffer_bytes, plan.unit_bytes);
   }
+  // Of small windows more, or ranks would wait for each other at each few bytes.
+  if (p.hints.mercutio_depth == 0) plan.depth = std::clamp(ceil_div(kLowestWindowBytes, plan.buffer_bytes), plan.depth, std::max(plan.depth, kMostSlots / plan.node_buffers));
   for (i64 i = 0; i < plan.domains(); ++i) plan.rounds = std::max(plan.rounds, plan.windows(i));
   return "cb_buffer_size=" + std::to_string(p.hints.cb_buffer_size) + (plan.cyclic() ? ", a stripe at most" : "") +
          (p.hints.mercutio_depth > 0 ? ", mercutio_depth=" + std::to_string(plan.depth) : "") + limit_requests(p);

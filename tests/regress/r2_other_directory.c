@@ -1,4 +1,5 @@
-// R2: the program changes its working directory, or replaces the file, between the open and a call that needs the name again.
+// R2: the program changes its working directory, or replaces the file, between the open and a call that needs the name again. Ranks in different
+// directories mean different files by one name.
 #include "check.h"
 
 #include <limits.h>
@@ -88,6 +89,29 @@ static void late_open_after_rename(void) {
   clean(name);
 }
 
+static int open_with(const char *name, int amode, const char *hint, const char *value) {
+  MPI_File fh = MPI_FILE_NULL;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, (char *)hint, (char *)value);
+  const int code = MPI_File_open(MPI_COMM_WORLD, (char *)name, amode, info, &fh);
+  MPI_Info_free(&info);
+  if (code == MPI_SUCCESS) CHECK_OK(MPI_File_close(&fh));
+  return code;
+}
+
+static void ranks_in_two_directories(void) {
+  const char *name = "r2_one_name";
+  make_files(name);
+  if (ck_rank == ck_size - 1) CHECK_INT(chdir(other), 0);
+  const int code = open_with(name, MPI_MODE_RDWR, "mercutio_coherence", "auto");
+  if (ck_size > 1) CHECK_CLASS(code, MPI_ERR_NOT_SAME);
+  CHECK_SAME(code);
+  CHECK_OK(open_with(name, MPI_MODE_RDWR, "mercutio_coherence", "none"));
+  CHECK_OK(open_with(name, MPI_MODE_RDONLY, "mercutio_coherence", "auto"));
+  clean(name);
+}
+
 int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   if (ck_is_mercutio() && getcwd(start, sizeof start)) {   // ROMIO uses the relative name again
@@ -95,6 +119,7 @@ int main(int argc, char **argv) {
     RUN(deletes_the_opened_file);
     RUN(late_open_after_chdir);
     RUN(late_open_after_rename);
+    RUN(ranks_in_two_directories);
   }
   return ck_finish();
 }

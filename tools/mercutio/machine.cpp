@@ -102,6 +102,7 @@ Finding check_directory(const std::string& directory) {
   if (pwrite(scratch.fd(), "mercutio", 8, 0) != 8) {
     return {Verdict::kProblem, "file system", what + ", cannot write" + because(errno)};
   }
+  if (info.f_bavail == 0) return {Verdict::kProblem, "file system", what + ", is full"};
   return {Verdict::kOk, "file system", what + ", " + gibibytes(free_bytes) + " free"};
 }
 
@@ -127,6 +128,8 @@ Finding check_preallocation(const std::string& directory) {
   const ScratchFile scratch(directory);
   if (scratch.fd() < 0) return {Verdict::kProblem, "preallocation", "no file to try it on" + because(scratch.error())};
   if (fallocate(scratch.fd(), 0, 0, 65536) == 0) return {Verdict::kOk, "preallocation", "fallocate works"};
+  const bool unknown = errno == EOPNOTSUPP || errno == ENOSYS;
+  if (!unknown) return {Verdict::kProblem, "preallocation", "fallocate fails" + because(errno) + ", and so does MPI_File_preallocate"};
   return {Verdict::kNote, "preallocation", "no fallocate" + because(errno) + "; MPI_File_preallocate writes instead"};
 }
 

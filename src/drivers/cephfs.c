@@ -3,8 +3,9 @@
  * writes are seen at once, and each waits for a storage daemon. The configuration is that of CEPH_CONF or /etc/ceph/ceph.conf, with CEPH_ARGS.
  *
  * Where writes may be kept (MERCUTIO_DRIVER_KEEP_WRITES) they stay in the client's cache all the same ("lazy I/O"), until `flush`. What is
- * flushed is ceph_fsync's data: ceph_lazyio_propagate does the same and loses its error. Reads are never lazy, as they are no faster and would
- * show what is old, unless ceph_lazyio_synchronize came before each: the first read or lock ends it for this open of the file.
+ * flushed is ceph_fsync's data: ceph_lazyio_propagate does the same and loses its error. Reads are never lazy, as they are no faster: the first
+ * read or lock ends it for this open of the file. Even so, this client could show pages that it cached before another client wrote (seen in
+ * Ceph 16.2.15, without lazy I/O as well), so that each read of a file that several ranks have open first makes it forget them.
  *
  * A client is made when the first file is opened and ends with the last one: a process that ended without that would keep others
  * waiting for its capabilities until its session has expired. Cost: a connection, 0.1 s, where none is open. */
@@ -43,6 +44,7 @@ enum { WANT_MODE = 1, WANT_INO = 0x100, WANT_SIZE = 0x200 };
   CALL(int, ftruncate, (void *, int, int64_t))                                                                               \
   CALL(int, fsync, (void *, int, int))                                                                                       \
   CALL(int, lazyio, (void *, int, int))                                                                                      \
+  CALL(int, lazyio_synchronize, (void *, int, int64_t, size_t))                                                              \
   CALL(int, fstatx, (void *, int, Statx *, unsigned, unsigned))                                                              \
   CALL(int, unlink, (void *, const char *))                                                                                  \
   CALL(int, get_file_layout, (void *, int, int *, int *, int *, int *))                                                      \
@@ -114,6 +116,7 @@ struct mercutio_driver_file {
   void *mount, *inode, *locks;   /* the last two for locks, from the first one on */
   pthread_mutex_t mutex;
   int fd, writable;
+  int shared;         /* by several ranks, each with a client of its own */
   int keeps;          /* it was opened so that writes may be kept */
   _Atomic int lazy;   /* they are */
   uint64_t number;
@@ -158,6 +161,7 @@ static int cephfs_open(const char *path, const mercutio_driver_options *options,
   f->process = getpid();
   pthread_mutex_init(&f->mutex, NULL);
   f->writable = (flags & MERCUTIO_DRIVER_WRITE) != 0;
+  f->shared = options->ranks > 1;
   const int unit = bounded(options->stripe_bytes), count = bounded(options->stripe_count);
   const mode_t mode = with_umask(options->permissions);
   f->fd = (flags & MERCUTIO_DRIVER_CREATE) && (unit || count) ? ceph.open_layout(f->mount, path, way, mode, unit, count, unit, NULL)
@@ -193,7 +197,8 @@ enum { MOST = 1 << 30 };   /* results are int */
 
 static int cephfs_read(mercutio_driver_file *f, const mercutio_driver_extent *extent, size_t count, int64_t *moved) {
   (void)count;   /* 1 */
-  const int error = use_strictly(f);
+  int error = use_strictly(f);
+  if (!error && f->shared) error = plain(ceph.lazyio_synchronize(f->mount, f->fd, 0, 0));   /* forgets what this client has cached */
   if (error) return error;
   *moved = ceph.read(f->mount, f->fd, extent->data, extent->bytes < MOST ? extent->bytes : MOST, extent->offset);
   return plain(*moved);

@@ -104,6 +104,23 @@ class LazyCephfs : public ::testing::Test {
   void* const standin_ = load();
 };
 
+// A client may show pages that it has cached before another one wrote.
+TEST_F(LazyCephfs, ReadsOfSharedFilesForgetWhatIsCached) {
+  for (const int64_t ranks : {1, 2}) {
+    mercutio_driver_file* const file = open_file(0, ranks);
+    ASSERT_NE(file, nullptr);
+    for (int i = 0; i < 2; ++i) {
+      const int before = count("cephfs_forgotten");
+      EXPECT_EQ(read(file), 0);
+      EXPECT_EQ(count("cephfs_forgotten") - before, ranks > 1 ? 1 : 0);
+    }
+    fail(0, -EIO);
+    EXPECT_EQ(read(file), ranks > 1 ? EIO : 0);
+    fail(0, 0);
+    EXPECT_EQ(driver->close(file), 0);
+  }
+}
+
 TEST_F(LazyCephfs, OnlyWhereSeveralWriteAndMayKeep) {
   for (const auto& [flags, ranks, lazy] : {std::tuple(0u, int64_t{2}, false), {MERCUTIO_DRIVER_KEEP_WRITES, 1, false}, {MERCUTIO_DRIVER_KEEP_WRITES, 2, true}}) {
     mercutio_driver_file* const file = open_file(flags, ranks);

@@ -12,6 +12,7 @@ enum { WRONG_PROCESS = 99, WRONG_ARGUMENT = 98, MOST_FILES = 64 };
 typedef struct { pid_t process; } Mount;
 static int mounted, files, open_files, folder;   // now, by this process; folder: its descriptor
 static int is_open[MOST_FILES], is_lazy[MOST_FILES], lazy_error, sync_error;
+static int forgotten;   // calls after which nothing of a file was cached
 static int64_t kept;   // bytes written under lazy I/O and not yet written out
 
 static Mount *own(Mount *mount) {
@@ -26,6 +27,7 @@ int cephfs_lazy_files(void) {
   for (int i = 0; i < MOST_FILES; i++) count += is_lazy[i];
   return count;
 }
+int cephfs_forgotten(void) { return forgotten; }
 int cephfs_kept(void) { return (int)kept; }
 void cephfs_fail(int lazy, int sync) { lazy_error = lazy, sync_error = sync; }   // what these calls return
 
@@ -77,6 +79,11 @@ int ceph_lazyio(Mount *mount, int fd, int on) {
   if (!on && kept) _exit(WRONG_ARGUMENT);   // it would be left in a cache that nobody writes out
   is_lazy[opened(fd)] = on;
   return 0;
+}
+int ceph_lazyio_synchronize(Mount *mount, int fd, int64_t offset, size_t bytes) {
+  own(mount), opened(fd);
+  if (offset != 0 || bytes != 0) _exit(WRONG_ARGUMENT);   // these forget everything, too, but say something else
+  return ++forgotten, sync_error;
 }
 int ceph_ftruncate(Mount *mount, int fd, int64_t bytes) { return (void)fd, (void)bytes, own(mount), 0; }
 int ceph_fsync(Mount *mount, int fd, int only_data) {

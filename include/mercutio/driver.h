@@ -82,14 +82,15 @@ enum {
   MERCUTIO_DRIVER_LOCKS_ALL = 2       /* the processes of all nodes */
 };
 
-/* What an open file is like. Mercutio sets every member to its default, and the driver changes those that differ. */
+/* What an open file is like. Mercutio sets every member to its default, and the driver changes those that differ. Where a member has a
+ * value that isn't named here (seen or locks of another number, a negative size) the open fails. */
 typedef struct mercutio_driver_traits {
   size_t size;
   int32_t seen;               /* default: MERCUTIO_DRIVER_SEEN_AT_ONCE */
   int32_t locks;              /* default: MERCUTIO_DRIVER_LOCKS_ALL, and LOCKS_NOBODY where the driver has no `lock` */
   int32_t metadata_is_remote; /* to ask for the size or a lock is a message to a server; default: 1 */
   int32_t extents_per_call;   /* what `read` and `write` take in one call at the most; default: 1 */
-  int64_t block_bytes;        /* aligned accesses of multiples of this are the fastest; default: 4096 */
+  int64_t block_bytes;        /* aligned accesses of multiples of this are the fastest; 0: not known; default: 4096 */
   int64_t stripe_bytes;       /* byte x is in stripe x / stripe_bytes; default: 0, not striped or not known */
   int64_t stripe_count;       /* of so many servers, in turn */
   int64_t first_server;       /* that of stripe 0; default: -1, not known */

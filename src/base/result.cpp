@@ -50,6 +50,24 @@ constexpr ErrnoEntry kErrnos[] = {
     {ERRNO(ECONNREFUSED), ErrorClass::kIo, "the storage server refuses connections: is it running?"},
     {ERRNO(ECONNRESET), ErrorClass::kIo, "the storage server closed the connection"},
     {ERRNO(ENOTCONN), ErrorClass::kIo, "the connection to the storage server is lost"},
+#define PLAIN(number) {number, #number, ErrorClass::kIo, ""}   // its text says it all
+    PLAIN(EAGAIN), PLAIN(EDEADLK), PLAIN(EINTR), PLAIN(ENOTEMPTY), PLAIN(EXDEV), PLAIN(EMLINK), PLAIN(ESPIPE),
+    PLAIN(EPIPE), PLAIN(E2BIG), PLAIN(ENOTTY), PLAIN(ENOTBLK), PLAIN(ENOEXEC), PLAIN(ECHILD), PLAIN(ESRCH),
+    PLAIN(EDOM), PLAIN(ERANGE), PLAIN(EOVERFLOW), PLAIN(EILSEQ), PLAIN(EPROTO), PLAIN(EBADMSG), PLAIN(EMSGSIZE),
+    PLAIN(ENODATA), PLAIN(ENOMSG), PLAIN(EIDRM), PLAIN(ETIME), PLAIN(ENOSR), PLAIN(ENOSTR), PLAIN(ENOLINK),
+    PLAIN(ECOMM), PLAIN(EMULTIHOP), PLAIN(EREMOTE), PLAIN(EREMOTEIO), PLAIN(ENONET), PLAIN(ENETDOWN),
+    PLAIN(ENETUNREACH), PLAIN(ENETRESET), PLAIN(ENOBUFS), PLAIN(ECONNABORTED), PLAIN(EISCONN), PLAIN(ENOTSOCK),
+    PLAIN(EDESTADDRREQ), PLAIN(ESHUTDOWN), PLAIN(EALREADY), PLAIN(EINPROGRESS), PLAIN(ECANCELED), PLAIN(EADDRINUSE),
+    PLAIN(EADDRNOTAVAIL), PLAIN(EAFNOSUPPORT), PLAIN(EPFNOSUPPORT), PLAIN(ESOCKTNOSUPPORT), PLAIN(EPROTOTYPE),
+    PLAIN(EPROTONOSUPPORT), PLAIN(ENOPROTOOPT), PLAIN(ETOOMANYREFS), PLAIN(EUCLEAN), PLAIN(EUSERS), PLAIN(ERESTART),
+    PLAIN(ENOTUNIQ), PLAIN(EBADFD), PLAIN(EREMCHG), PLAIN(ESTRPIPE), PLAIN(ENOMEDIUM), PLAIN(EMEDIUMTYPE),
+    PLAIN(ENOKEY), PLAIN(EKEYEXPIRED), PLAIN(EKEYREVOKED), PLAIN(EKEYREJECTED), PLAIN(EOWNERDEAD),
+    PLAIN(ENOTRECOVERABLE), PLAIN(EHWPOISON), PLAIN(ERFKILL), PLAIN(EL2HLT), PLAIN(EL2NSYNC), PLAIN(EL3HLT),
+    PLAIN(EL3RST), PLAIN(ELNRNG), PLAIN(EUNATCH), PLAIN(ENOCSI), PLAIN(EBADE), PLAIN(EBADR), PLAIN(EBADRQC),
+    PLAIN(EBADSLT), PLAIN(EBFONT), PLAIN(EXFULL), PLAIN(ENOANO), PLAIN(ENOPKG), PLAIN(EADV), PLAIN(ESRMNT),
+    PLAIN(EDOTDOT), PLAIN(ELIBACC), PLAIN(ELIBBAD), PLAIN(ELIBSCN), PLAIN(ELIBMAX), PLAIN(ELIBEXEC), PLAIN(ENOTNAM),
+    PLAIN(ENAVAIL), PLAIN(EISNAM),
+#undef PLAIN
 };
 #undef ERRNO
 
@@ -73,7 +91,7 @@ Error error_from_errno(const char* call, int sys_errno, i64 offset, i64 bytes) {
   error.cls = class_from_errno(sys_errno);
   if (error.cls == ErrorClass::kNone) error.cls = ErrorClass::kIo;  // a failure without a reason is still one
   error.what = std::string(call) + ": " + errno_text(sys_errno) + " (" + (known ? known->name : "errno " + std::to_string(sys_errno)) + ")";
-  if (known) error.what += std::string("; ") + known->advice;
+  if (known && *known->advice) error.what += std::string("; ") + known->advice;
   error.sys_errno = sys_errno;
   error.offset = offset;
   error.bytes = bytes;

@@ -25,6 +25,12 @@ TEST(Result, ErrorTextNamesTheCallAndTheErrno) {
   EXPECT_EQ(error.sys_errno, ENOSPC);
   EXPECT_EQ(error.offset, 4096);
   EXPECT_EQ(error.bytes, 512);
+  EXPECT_NE(error_from_errno("lock", EAGAIN).what.find("(EAGAIN)"), std::string::npos);
+  EXPECT_NE(error_from_errno("lock", EDEADLK).what.find("(EDEADLK)"), std::string::npos);
+  for (int number = 1; number <= EHWPOISON; ++number) {   // 41 and 58 are no errno on most processors
+    const bool has_name = error_from_errno("call", number).what.find("(E") != std::string::npos;
+    EXPECT_TRUE(has_name || error_from_errno("call", number).what.find("Unknown error") != std::string::npos) << number;
+  }
   EXPECT_NE(error_from_errno("call", 123456).what.find("errno 123456"), std::string::npos);
   EXPECT_EQ(error_from_errno("call", 0).cls, ErrorClass::kIo);
 }

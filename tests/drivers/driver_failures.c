@@ -81,6 +81,11 @@ static void open_fails_on_one(void) {
   CHECK_CLASS(code_of(name, kNew, "told to fail"), MPI_ERR_ACCESS);
   fail_on_last("get_traits:28");
   CHECK_CLASS(code_of(name, kNew, "get_traits"), MPI_ERR_NO_SPACE);
+  setenv("MERCUTIO_TEST_FAIL", "get_traits:5:0", 1);
+  name = plain("taken_back");
+  CHECK_CLASS(code_of(name, kNew | MPI_MODE_EXCL, "get_traits"), MPI_ERR_IO);
+  CHECK_INT(ck_disk_size(on_disk(name)), -1);   // rank 0 has made it
+  name = plain("f");
   setenv("MERCUTIO_TEST_FAIL", "get_handle:12:0", 1);
   CHECK_CLASS(code_of(name, kNew, "get_handle"), MPI_ERR_NO_MEM);
   unsetenv("MERCUTIO_TEST_FAIL");

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "storage/library/library.h"
 #include "storage/storage.h"
 
 namespace mercutio {
@@ -212,11 +213,62 @@ TEST_F(DriverLibraries, AnswersThatCannotBeAreErrors) {
 
 TEST_F(DriverLibraries, ExceptionsAreErrors) {
   auto storage = open("throwing:");
-  expect_error(write(*storage, 0, "abc").error(), ErrorClass::kIntern, {"thrown by a driver"});
-  EXPECT_FALSE(storage->size().ok());
-  EXPECT_FALSE(storage->close().ok());
+  const Error thrown = write(*storage, 7, "abc").error();
+  expect_error(thrown, ErrorClass::kIntern, {"driver throwing: write", "thrown by a driver", "defect"});
+  EXPECT_EQ(thrown.offset, 7);
+  EXPECT_EQ(thrown.bytes, 3);
+  expect_error(storage->size().error(), ErrorClass::kIntern, {"driver throwing: get_size"});
+  expect_error(storage->close().error(), ErrorClass::kIntern, {"driver throwing: close"});
   storage.reset();                                             // it is closed all the same: no second call
   (void)open("throwing:");
+}
+
+TEST_F(DriverLibraries, AnErrorStaysWhereItsTextCannotBeHad) {
+  fail("open");
+  const Error error = try_open("throwing:").error();
+  expect_error(error, ErrorClass::kIo, {"driver throwing: open", "(EDEADLK)"});
+  EXPECT_EQ(error.sys_errno, EDEADLK);
+}
+
+TEST_F(DriverLibraries, TextsOfADriverAreOneShortLine) {
+  EXPECT_EQ(driver_text("a\n\x1b[31mb\xff"), "a  [31mb?");
+  EXPECT_EQ(driver_text(nullptr), "");
+  EXPECT_LT(driver_text(std::string(1 << 20, 'x').c_str()).size(), 600u);
+  ::setenv("MERCUTIO_TEST_SEEN", "1", 1);
+  ::setenv("MERCUTIO_TEST_ADVICE", "switch off\nthe cache\xff", 1);
+  EXPECT_EQ(open("plain:")->traits().coherence_advice, "switch off the cache?");
+  ::unsetenv("MERCUTIO_TEST_ADVICE");
+}
+
+TEST_F(DriverLibraries, TraitsThatCannotBeAreRefused) {
+  const auto refused = [&](const char* variable, const std::string& value, const std::string& member) {
+    ::setenv(variable, value.c_str(), 1);
+    const auto opened = try_open("plain:");
+    ::unsetenv(variable);
+    ASSERT_FALSE(opened.ok()) << value;
+    expect_error(opened.error(), ErrorClass::kIo, {"driver plain: get_traits says", member.c_str(), "defect"});
+  };
+  refused("MERCUTIO_TEST_SEEN", "9", "seen = 9");
+  refused("MERCUTIO_TEST_LOCKS", "9", "locks = 9");
+  refused("MERCUTIO_TEST_LOCKS", "-1", "locks = -1");
+  for (const char* member : {"extents_per_call=-1", "extents_per_call=0", "block_bytes=-5", "stripe_bytes=-1", "stripe_count=-1", "first_server=-2"}) {
+    std::string shown = member;
+    shown.replace(shown.find('='), 1, " = ");
+    refused("MERCUTIO_TEST_TRAIT", member, shown);
+  }
+}
+
+// Also where the open fails when the driver has made the file.
+TEST_F(DriverLibraries, AFailedExclusiveOpenLeavesNoFile) {
+  fail("get_traits:5");
+  EXPECT_FALSE(try_open("plain:").ok());
+  EXPECT_EQ(::access(path_.c_str(), F_OK), 0);   // it may be another's
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  const Resolved at = resolve("plain:" + path_);
+  OpenOptions options;
+  options.write = options.create = options.exclusive = true;
+  EXPECT_FALSE(at.driver->open(at.path, options).ok());
+  EXPECT_NE(::access(path_.c_str(), F_OK), 0);
 }
 
 TEST_F(DriverLibraries, TransfersNeedTheRightWayOfOpening) {

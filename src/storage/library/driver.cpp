@@ -16,6 +16,7 @@
 #include "storage/drivers.h"
 #include "storage/finished_transfer.h"
 #include "storage/library/library.h"
+#include "storage/library/traits.h"
 #include "storage/names.h"
 #include "storage/transfer_pool.h"
 
@@ -32,13 +33,21 @@ struct Library {
   // 0, or an Error. A call that was interrupted is made again.
   template <class Call>
   Status run(const char* what, Call call, i64 offset = -1, i64 bytes = -1) const {
-    return attempt([&]() -> Status {
-      int code = 0;
+    int code = 0;
+    Status called = attempt([&] {
       do {
         code = call();
       } while (code == EINTR);
-      return code == 0 ? ok_status() : Status(error(what, code, offset, bytes));
+      return ok_status();
     });
+    if (!called) return threw(what, std::move(called).error(), offset, bytes);
+    return code == 0 ? ok_status() : Status(error(what, code, offset, bytes));
+  }
+  Error threw(const char* what, Error thrown, i64 offset = -1, i64 bytes = -1) const {
+    Error error = driver_threw(name, what, std::move(thrown));
+    error.offset = offset;
+    error.bytes = bytes;
+    return error;
   }
   Error error(const char* what, int code, i64 offset = -1, i64 bytes = -1) const {
     Error error = driver_error(name, what, code, calls.explain);
@@ -50,7 +59,7 @@ struct Library {
     return Error{ErrorClass::kUnsupportedOperation, "driver " + name + " can't " + what, EOPNOTSUPP};
   }
   Error defect(const std::string& what) const {
-    return Error{ErrorClass::kIo, "driver " + name + ": " + what + ": this is a defect of the driver", EIO};
+    return driver_defect(name, what);
   }
 };
 using LibraryRef = std::shared_ptr<const Library>;
@@ -76,10 +85,11 @@ class LibraryFile {
     if (!file_) return Error{ErrorClass::kFile, "the file is closed already", EBADF};
     mercutio_driver_file* const file = std::exchange(file_, nullptr);
     int code = 0;
-    MERCUTIO_TRY(attempt([&] {
+    Status called = attempt([&] {
       code = calls().close(file);
       return ok_status();
-    }));
+    });
+    if (!called) return library_->threw("close", std::move(called).error());
     return code == 0 ? ok_status() : Status(library_->error("close", code));
   }
 
@@ -147,7 +157,12 @@ Result<i64> transfer(const LibraryFile& file, Direction direction, std::span<con
       return (reading ? file.calls().read : file.calls().write)(file.get(), list.data(), list.size(), &moved);
     };
     if (Status ran = file.library().run(what, call, list[0].offset, list[0].bytes); !ran) return std::move(ran).error().behind(total);
-    if (moved < 0 || moved > asked) return file.library().defect(std::string(what) + " of " + std::to_string(asked) + " bytes says that it moved " + std::to_string(moved));
+    if (moved < 0 || moved > asked) {
+      Error wild = file.library().defect(std::string(what) + " of " + std::to_string(asked) + " bytes says that it moved " + std::to_string(moved));
+      wild.offset = list[0].offset;
+      wild.bytes = asked;
+      return wild;
+    }
     if (moved == 0 && reading) return total;   // the end of the file
     if (moved == 0) return file.library().error(what, EIO, list[0].offset, list[0].bytes).behind(total);
     total += moved;
@@ -174,45 +189,12 @@ class LibraryLock final : public HeldLock {
   bool released_ = false;
 };
 
-mercutio_driver_traits default_traits(const mercutio_driver& calls) {
-  mercutio_driver_traits traits{};
-  traits.size = sizeof traits;
-  traits.seen = MERCUTIO_DRIVER_SEEN_AT_ONCE;
-  traits.locks = calls.lock ? MERCUTIO_DRIVER_LOCKS_ALL : MERCUTIO_DRIVER_LOCKS_NOBODY;
-  traits.metadata_is_remote = 1;
-  traits.extents_per_call = 1;
-  traits.block_bytes = 4096;
-  traits.first_server = -1;
-  return traits;
-}
-
-// What a wrong number would be is taken as the default.
-Traits traits_from(const mercutio_driver_traits& given, const Library& library) {
-  Traits traits;
-  traits.file_system = library.name;
-  traits.can_lock = library.calls.lock && (given.locks == MERCUTIO_DRIVER_LOCKS_NODE || given.locks == MERCUTIO_DRIVER_LOCKS_ALL);
-  traits.locks_between_nodes = given.locks == MERCUTIO_DRIVER_LOCKS_ALL;
-  traits.coherence = given.seen == MERCUTIO_DRIVER_SEEN_AT_ONCE      ? Coherence::kImmediate
-                     : given.seen == MERCUTIO_DRIVER_SEEN_AFTER_OPEN ? Coherence::kAfterOpen
-                     : given.seen == MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH ? Coherence::kAfterPublish
-                                                                     : Coherence::kUnknown;
-  if (traits.coherence == Coherence::kAfterOpen || traits.coherence == Coherence::kUnknown)
-    traits.coherence_advice = given.advice && *given.advice ? given.advice : "The driver's documentation may say how to change that";
-  traits.metadata_is_remote = given.metadata_is_remote != 0;
-  traits.caches_per_rank = true;
-  traits.keeps_writes = given.keeps_writes != 0;
-  traits.block_bytes = given.block_bytes > 0 ? given.block_bytes : 4096;
-  traits.file_number = given.file_number;
-  traits.transfers = "threads";
-  return traits;
-}
-
 class LibraryStorage final : public Storage {
  public:
   LibraryStorage(FileRef file, const mercutio_driver_traits& given, const OpenOptions& options, std::shared_ptr<TransferPool> pool)
       : file_(std::move(file)),
         pool_(std::move(pool)),
-        traits_(traits_from(given, file_->library())),
+        traits_(traits_from(file_->library().name, file_->calls(), given)),
         per_call_(std::clamp<i64>(given.extents_per_call, 1, 1 << 20)),
         readable_(options.read),
         writable_(options.write),
@@ -221,7 +203,7 @@ class LibraryStorage final : public Storage {
     if (given.stripe_bytes <= 0) return;
     layout_.stripe_bytes = given.stripe_bytes;
     layout_.stripe_count = std::max<i64>(1, given.stripe_count);
-    layout_.first_server = std::max<i64>(-1, given.first_server);
+    layout_.first_server = given.first_server;
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
@@ -380,16 +362,11 @@ class LibraryDriver final : public Driver, public Names {
     mercutio_driver_file* opened = nullptr;
     MERCUTIO_TRY(loaded->run("open", [&] { return loaded->calls.open(path.c_str(), &wanted, &opened); }));
     if (!opened) return loaded->defect("open gave no file");
-    mercutio_driver_traits traits = default_traits(loaded->calls);
-    Status asked = ok_status();
-    if (loaded->calls.get_traits) asked = loaded->run("get_traits", [&] { return loaded->calls.get_traits(opened, &traits); });
-    const bool may_keep = (wanted.flags & MERCUTIO_DRIVER_KEEP_WRITES) != 0;
-    auto file = std::make_shared<LibraryFile>(loaded, opened, may_keep && traits.keeps_writes != 0);
-    MERCUTIO_TRY(asked);
-    if (traits.keeps_writes != 0 && !may_keep) return loaded->defect("it keeps writes that it was not asked to keep");
-    if (traits.seen == MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH && !(loaded->calls.publish && loaded->calls.begin_turn))
-      return loaded->defect("it has no publish or begin_turn");
-    return std::unique_ptr<Storage>(std::make_unique<LibraryStorage>(std::move(file), traits, options, pools_.of(options.io_threads)));
+    auto storage = attempt([&] { return storage_of(loaded, opened, wanted, options); });
+    // The caller can't tell that the file was made, so it is taken back here.
+    const bool made = (wanted.flags & MERCUTIO_DRIVER_EXCLUSIVE) != 0;
+    if (!storage && made && loaded->calls.remove) (void)loaded->run("remove", [&] { return loaded->calls.remove(path.c_str()); });
+    return storage;
   }
 
   Status remove(const std::string& path) override {
@@ -436,6 +413,21 @@ class LibraryDriver final : public Driver, public Names {
   }
 
  private:
+  // Of an open file, which is closed where its traits can't be used.
+  Result<std::unique_ptr<Storage>> storage_of(const LibraryRef& loaded, mercutio_driver_file* opened, const mercutio_driver_options& wanted,
+                                              const OpenOptions& options) {
+    mercutio_driver_traits traits = default_traits(loaded->calls);
+    Status asked = ok_status();
+    if (loaded->calls.get_traits) asked = loaded->run("get_traits", [&] { return loaded->calls.get_traits(opened, &traits); });
+    const bool may_keep = (wanted.flags & MERCUTIO_DRIVER_KEEP_WRITES) != 0;
+    auto file = std::make_shared<LibraryFile>(loaded, opened, may_keep && traits.keeps_writes != 0);
+    MERCUTIO_TRY(asked);
+    MERCUTIO_TRY(check_traits(loaded->name, traits));
+    if (traits.keeps_writes != 0 && !may_keep) return loaded->defect("it keeps writes that it was not asked to keep");
+    if (traits.seen == MERCUTIO_DRIVER_SEEN_AFTER_PUBLISH && !(loaded->calls.publish && loaded->calls.begin_turn))
+      return loaded->defect("it has no publish or begin_turn");
+    return std::unique_ptr<Storage>(std::make_unique<LibraryStorage>(std::move(file), traits, options, pools_.of(options.io_threads)));
+  }
   // Its `take` is called by the library, so that no exception leaves it.
   struct Listing {
     const Library& library;

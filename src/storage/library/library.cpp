@@ -12,6 +12,7 @@
 
 #include "base/attempt.h"
 #include "base/installation.h"
+#include "base/utf8.h"
 
 namespace mercutio {
 
@@ -111,9 +112,26 @@ Error driver_error(const std::string& name, const char* call, int code, const ch
   if (code < 0 || code > kMostErrno)
     return Error{ErrorClass::kIo, where + " returned " + std::to_string(code) + ", which is no value of <errno.h>: this is a defect of the driver", EIO};
   Error error = error_from_errno(where.c_str(), code);
-  const char* const more = explain ? explain() : nullptr;
-  if (more && *more) error.what += "; the driver says: " + std::string(more);
+  const std::string more = explain ? attempt_or(std::string(), [&] { return driver_text(explain()); }) : "";
+  if (!more.empty()) error.what += "; the driver says: " + more;
   return error;
+}
+
+Error driver_defect(const std::string& name, const std::string& what) {
+  return Error{ErrorClass::kIo, "driver " + name + ": " + what + ": this is a defect of the driver", EIO};
+}
+
+Error driver_threw(const std::string& name, const char* call, Error thrown) {
+  thrown.what = "driver " + name + ": " + call + " threw an exception (" + driver_text(thrown.what.c_str()) + "): this is a defect of the driver";
+  return thrown;
+}
+
+std::string driver_text(const char* text) {
+  constexpr size_t kMostBytes = 500;
+  if (!text) return "";
+  const std::string_view whole(text, ::strnlen(text, kMostBytes + 1));
+  if (whole.size() <= kMostBytes) return printable(whole);
+  return printable(first_bytes(whole, kMostBytes)) + "...";
 }
 
 // A library that was loaded stays: it may have started threads.
@@ -130,10 +148,11 @@ Result<mercutio_driver> load_driver(const std::string& name) {
   static const mercutio_driver_host host{MERCUTIO_DRIVER_ABI, sizeof host, MERCUTIO_VERSION_TEXT, sizeof(mercutio_driver)};
   const mercutio_driver* given = nullptr;
   int code = 0;
-  MERCUTIO_TRY(attempt([&] {
+  const Status called = attempt([&] {
     code = init(&host, &given);
     return ok_status();
-  }));
+  });
+  if (!called) return driver_threw(name, "mercutio_driver_init", called.error());
   if (code == 0 && !given) return unusable(path + " is no complete driver: mercutio_driver_init gave none");
   if (code == 0) return taken(path, *given);
   const bool explains = given && given->abi == MERCUTIO_DRIVER_ABI && MERCUTIO_DRIVER_HAS(mercutio_driver, given, explain);

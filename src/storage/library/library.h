@@ -27,5 +27,11 @@ Result<mercutio_driver> load_driver(const std::string& name);
 
 // The Error for a call of the driver that returned `code`, with the driver's text.
 Error driver_error(const std::string& name, const char* call, int code, const char* (*explain)());
+// The Error for an answer that can't be.
+Error driver_defect(const std::string& name, const std::string& what);
+// The Error for a call of the driver that ended with an exception, of which current_error() made `thrown`.
+Error driver_threw(const std::string& name, const char* call, Error thrown);
+// A text of a driver as a part of a message: on one line, not without end, and "" for null.
+std::string driver_text(const char* text);
 
 }  // namespace mercutio

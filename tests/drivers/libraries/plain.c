@@ -208,6 +208,17 @@ static int plain_get_traits(mercutio_driver_file *file, mercutio_driver_traits *
   traits->first_server = 2;
   traits->advice = "Ask whoever wrote the driver";
   traits->keeps_writes = file->keeps;
+  const char *member = getenv("MERCUTIO_TEST_TRAIT");   /* NAME=NUMBER */
+  char name[32];
+  long long number;
+  if (member && sscanf(member, "%31[^=]=%lld", name, &number) == 2) {
+    if (!strcmp(name, "extents_per_call")) traits->extents_per_call = (int32_t)number;
+    if (!strcmp(name, "block_bytes")) traits->block_bytes = number;
+    if (!strcmp(name, "stripe_bytes")) traits->stripe_bytes = number;
+    if (!strcmp(name, "stripe_count")) traits->stripe_count = number;
+    if (!strcmp(name, "first_server")) traits->first_server = number;
+  }
+  if (getenv("MERCUTIO_TEST_ADVICE")) traits->advice = getenv("MERCUTIO_TEST_ADVICE");
   if (seen) traits->seen = atoi(seen);
   if (locks) traits->locks = atoi(locks);
   return 0;

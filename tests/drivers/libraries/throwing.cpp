@@ -1,4 +1,6 @@
-// A test driver all of whose calls but `open` throw C++ exceptions.
+// A test driver all of whose calls but `open` throw C++ exceptions, `explain` too. MERCUTIO_TEST_FAIL=open: `open` fails with EDEADLK.
+#include <cerrno>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "mercutio/driver.h"
@@ -12,8 +14,13 @@ int fail(Arguments...) {
 
 int open_it(const char*, const mercutio_driver_options*, mercutio_driver_file** file) {
   static int somewhere;
+  if (std::getenv("MERCUTIO_TEST_FAIL")) return EDEADLK;
   *file = reinterpret_cast<mercutio_driver_file*>(&somewhere);
   return 0;
+}
+
+const char* explain() {
+  throw 1;
 }
 
 }  // namespace
@@ -27,6 +34,7 @@ int mercutio_driver_init(const mercutio_driver_host*, const mercutio_driver** dr
   ours.read = fail;
   ours.write = fail;
   ours.get_size = fail;
+  ours.explain = explain;
   *driver = &ours;
   return 0;
 }

@@ -196,10 +196,10 @@ COMMANDS = (
      "the program or the user sets are left alone. At the end, the default and the best setting are compared in pairs of runs. A one-sided sign test at "
      "5 % and a gain of 2 % decide. Exit code 0 when a profile was written, 3 when nothing is better than the default, 130 when it was stopped. The "
      "best setting until then is in a file called .unverified. Needs Python's optuna."),
-    ("driver check [--processes n] NAME:path",
-     "Checks a storage driver: runs the contract that Mercutio's own drivers keep, in threads and in several processes. It makes new files called "
-     "NAME:path.check1 and so on, and deletes them. A line for each check; what does not hold is named. Exit code 1 if anything failed, or if the "
-     "driver can't be loaded. Works for every prefix, and for names without one."),
+    ("driver check [--processes n] [--seconds n] NAME:path",
+     "Checks a storage driver: runs the contract that Mercutio's own drivers keep, in threads and in several processes. It makes new files and "
+     "folders called NAME:path.check-*, and deletes them. A line for each check; what does not hold is named. Also found: a driver that crashes, ends the "
+     "process, or doesn't return from a check within 60 seconds (--seconds). Exit code 1 if anything failed, or if the driver can't be loaded. Works for every prefix, and for names without one."),
     ("probe [--dir directory] [--bytes n] [--processes n] [--repetitions n] [--print]",
      "Measures on the directory's file system with which size of a write one process comes close to full speed. Also measures how many processes of a "
      "node come close to the full speed of the node. Each measurement is the median of 5 (--repetitions), printed with the lowest and the highest. If "

@@ -18,7 +18,7 @@ _mercutio() {
       if [ "$COMP_CWORD" -eq 2 ]; then
         mapfile -t COMPREPLY < <(compgen -W "check" -- "$current")
       else
-        mapfile -t COMPREPLY < <(compgen -W "--processes" -- "$current"; compgen -f -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "--processes --seconds" -- "$current"; compgen -f -- "$current")
       fi
       ;;
     bench)

@@ -6,8 +6,9 @@
 namespace mercutio::tool {
 
 struct DriverOptions {
-  std::string file;   // NAME:path; nothing may be there
+  std::string file;   // NAME:path; the names of what is made are longer
   int processes = 3;
+  int seconds = 60;   // that a check may take
 };
 
 int check_driver(const DriverOptions& options);

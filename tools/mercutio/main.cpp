@@ -154,9 +154,10 @@ CLI::App* add_probe(CLI::App& app, ProbeOptions& options) {
 CLI::App* add_driver(CLI::App& app, DriverOptions& options) {
   CLI::App* driver_command = app.add_subcommand("driver", "Check a storage driver: mercutio driver check NAME:path");
   driver_command->require_subcommand(1);
-  CLI::App* check_command = driver_command->add_subcommand("check", "Run the contract of storage drivers on files called NAME:path.check1 and so on, which are deleted");
+  CLI::App* check_command = driver_command->add_subcommand("check", "Run the contract of storage drivers on new files called NAME:path.check-*, which are deleted");
   check_command->add_option("file", options.file, "Where files may be made, with the prefix of the driver")->required();
   check_command->add_option("--processes", options.processes, "Number of processes that write side by side (default 3)")->transform(whole_number(1, 64));
+  check_command->add_option("--seconds", options.seconds, "Number of seconds that a check may take (default 60)")->transform(whole_number(1, 86400));
   return check_command;
 }
 

@@ -7,9 +7,9 @@
 namespace mercutio {
 namespace {
 
-class Parts {
+class DividedPieces {
  public:
-  Parts(std::span<const IoPiece> pieces, i64 parts, const Layout& layout) : pieces_(pieces), lists_(static_cast<std::size_t>(parts)) {
+  DividedPieces(std::span<const IoPiece> pieces, i64 parts, const Layout& layout) : pieces_(pieces), lists_(static_cast<std::size_t>(parts)) {
     const bool striped = layout.stripe_bytes > 0 && layout.stripe_count > 1;
     for (i64 i = 0; i < end_; ++i) {
       const i64 part = striped ? at(i).offset / layout.stripe_bytes % layout.stripe_count % parts : i * parts / end_;
@@ -62,7 +62,7 @@ class Parts {
 }  // namespace
 
 Result<i64> move_in_parts(Storage& storage, Direction direction, std::span<const IoPiece> pieces, i64 parts) {
-  return Parts(pieces, parts, storage.layout()).move(storage, direction);
+  return DividedPieces(pieces, parts, storage.layout()).move(storage, direction);
 }
 
 }  // namespace mercutio

@@ -301,9 +301,10 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }, arrival));
   trace_step(StepKind::kSetSize, arrival.start_ns, bytes);
-  if (!publishes_ && storage_->traits().metadata_is_remote) MERCUTIO_TRY(agreed(attempt([this] { return storage_->refresh(); })));
+  Status seen = publishes_ ? ok_status() : attempt([this] { return storage_->refresh(); });   // each rank forgets what it has in advance
+  if (!publishes_ && storage_->traits().metadata_is_remote) seen = agreed(std::move(seen));   // a server may fail to answer one of them
   trace_since(TraceKind::kResize, arrival);
-  return ok_status();
+  return seen;
 }
 
 // Rank 0 acts if all ranks name the same size. Where ranks publish, what they wrote before comes before the change, and what they write

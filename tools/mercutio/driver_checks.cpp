@@ -31,7 +31,7 @@ Result<std::unique_ptr<Storage>> make(const Resolved& at, const std::string& pat
   return at.driver->open(path, options);
 }
 
-// A file of so many bytes.
+// A file of that size.
 bool make_file(ContractRun& run, const Resolved& at, const std::string& path, i64 bytes) {
   const Status made = attempt([&]() -> Status {
     MERCUTIO_LET(const auto storage, make(at, path));
@@ -119,7 +119,7 @@ void check_errors(ContractRun& run, const Resolved& at) {
   run.expect(!at.driver->remove(at.path).ok(), "a file that was deleted can't be deleted");
 }
 
-// As open(2) makes a file beside it. Other storage may have no permissions, or no place where they are seen.
+// As open(2) makes another file in the same folder. Other storage may have no permissions, or no place where they are seen.
 void check_permissions(ContractRun& run, const Resolved& at) {
   const std::string beside = at.path + "-other";
   const mode_t before = ::umask(027);

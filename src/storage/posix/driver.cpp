@@ -194,7 +194,7 @@ class Exclusion final : public HeldLock {
 Traits traits_with(OpenFd& fd, const OpenOptions& options, const char* transfers) {
   Traits traits = traits_of(fd.get());
   make_coherent(fd.get(), options.coherence, traits);
-  traits.keeps_writes = options.write && options.keeps_writes && traits.way == CoherenceWay::kDirect && keeps_data(traits.file_system);
+  traits.keeps_writes = options.write && options.keeps_writes && client_keeps_data(traits);
   fd.set_direct((::fcntl(fd.get(), F_GETFL) & O_DIRECT) != 0);
   traits.transfers = transfers;
   return traits;
@@ -209,7 +209,7 @@ class PosixStorage final : public Storage {
         options_(options),
         queue_(std::move(queue)),
         traits_(traits_with(*fd_, options, queue_->name())),
-        client_keeps_(traits_.way == CoherenceWay::kDirect && keeps_data(traits_.file_system)),
+        client_keeps_(client_keeps_data(traits_)),
         locks_(std::make_shared<LockState>()),
         marks_(std::make_shared<MarkState>(locks_, drawn(options.group), options.write && traits_.can_lock && !traits_.metadata_is_remote)) {
     locks_->fd = fd_;
@@ -322,7 +322,7 @@ class PosixStorage final : public Storage {
   // The client keeps what an open has read, and is told late that another node has written. Another open reads anew.
   Result<std::shared_ptr<OpenFd>> to_read() const {
     if (!client_keeps_) return fd_;
-    const int fd = ::open(("/proc/self/fd/" + std::to_string(fd_->get())).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+    const int fd = open_again(fd_->get(), O_RDONLY);
     if (fd < 0) return error_from_errno("open", errno);
     auto opened = std::make_shared<OpenFd>(fd);
     opened->set_direct(true);

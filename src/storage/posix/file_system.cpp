@@ -190,21 +190,25 @@ bool local_locks_work(int fd) {
 
 // Puts the same file, opened with O_DIRECT, in place of a descriptor. The name in /proc is a link.
 bool open_direct(int fd, int flags) {
-  const int again = ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), (flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW)) | O_DIRECT | O_CLOEXEC);
+  const int again = open_again(fd, flags & ~(O_CREAT | O_EXCL | O_TRUNC | O_NOFOLLOW));
   if (again < 0) return false;
   const bool replaced = ::dup3(again, fd, O_CLOEXEC) >= 0;
   ::close(again);
   return replaced;
 }
 
-bool is_told_at_open(std::string_view file_system) {
-  return std::any_of(std::begin(kKnownFuse), std::end(kKnownFuse), [&](const KnownFuse& known) { return known.type == file_system && known.is_told_at_open; });
+bool is_fuse_that(std::string_view file_system, bool KnownFuse::*trait) {
+  return std::any_of(std::begin(kKnownFuse), std::end(kKnownFuse), [&](const KnownFuse& known) { return known.type == file_system && known.*trait; });
 }
 
 }  // namespace
 
-bool keeps_data(std::string_view file_system) {
-  return std::any_of(std::begin(kKnownFuse), std::end(kKnownFuse), [&](const KnownFuse& known) { return known.type == file_system && known.keeps_data; });
+int open_again(int fd, int flags) {
+  return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), flags | O_DIRECT | O_CLOEXEC);
+}
+
+bool client_keeps_data(const Traits& traits) {
+  return traits.way == kDirect && is_fuse_that(traits.file_system, &KnownFuse::keeps_data);
 }
 
 bool lock_refused(int sys_errno) {
@@ -247,7 +251,7 @@ void make_coherent(int fd, CoherenceWay wish, Traits& traits) {
   CoherenceWay way = traits.coherence == kImmediate ? kNone : wish == CoherenceWay::kAuto ? traits.way : wish;
   if (way == kDirect) {
     const int flags = ::fcntl(fd, F_GETFL);
-    const bool taken = flags >= 0 && (is_told_at_open(traits.file_system) ? open_direct(fd, flags) : ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0);
+    const bool taken = flags >= 0 && (is_fuse_that(traits.file_system, &KnownFuse::is_told_at_open) ? open_direct(fd, flags) : ::fcntl(fd, F_SETFL, flags | O_DIRECT) == 0);
     if (!taken) way = CoherenceWay::kLocks;
   }
   if (way == CoherenceWay::kLocks && !(traits.can_lock && (traits.locks_between_nodes || wish == CoherenceWay::kLocks))) way = kNone;

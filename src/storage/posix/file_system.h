@@ -14,8 +14,9 @@ bool is_on_lustre(const std::string& path);  // looks at the folder: the file ma
 bool is_on_lustre(int fd);
 // Whether the folder of that file, or the file system, gives new files more than one stripe.
 bool has_default_stripes(const std::string& path);
-// Whether its client keeps, in spite of O_DIRECT, what an open has read until that is closed, and what was written until it is synced.
-bool keeps_data(std::string_view file_system);
+// Whether the client keeps, in spite of O_DIRECT, what an open has read until that is closed, and what was written until it is synced.
+bool client_keeps_data(const Traits& traits);
+int open_again(int fd, int flags);           // the same file, with O_DIRECT; below 0: errno
 bool lock_refused(int sys_errno);            // whether the file system has no locks (rather than: this lock failed)
 
 // Makes accesses through this descriptor coherent between nodes if they are not: in the way of `wish`, or in the best one here.

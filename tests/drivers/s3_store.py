@@ -1,6 +1,7 @@
 """A store for the S3 driver: moto in this process, behind a server that looks at each request and makes it fail where it is told to.
 
-Deletions have the condition If-Match, as in S3; moto doesn't know it.
+Deletions have the condition If-Match, as in S3; moto doesn't know it. A write with a condition is one step, as there; moto asks and writes in two,
+so that of two writers at the same time both succeed.
 
 The server computes each signature again with botocore, and compares hashes of bodies with their headers. What is wrong it answers with 403 or
 400, and notes. A fault is "METHOD PATTERN TIMES ACTION": the next TIMES requests of METHOD whose URL has PATTERN (a regular expression) get
@@ -119,12 +120,15 @@ class Direct(http.server.BaseHTTPRequestHandler):
 
     def ask_moto(self, body):
         store, wanted = self.server.store, self.headers.get("If-Match")
-        if self.command != "DELETE" or wanted is None:
+        if self.command in ("GET", "HEAD") or (wanted is None and "If-None-Match" not in self.headers):
             return self.to_moto(body)
-        hook, store.before_delete = store.before_delete, None
-        if hook:
-            hook()
-        with store.deleting:
+        if self.command == "DELETE":
+            hook, store.before_delete = store.before_delete, None
+            if hook:
+                hook()
+        with store.conditional:
+            if self.command != "DELETE":
+                return self.to_moto(body)
             status, headers, _ = store.moto.ask("HEAD", self.path)
             there = {name.lower(): value for name, value in headers}.get("etag")
             if status == 200 and there == wanted:
@@ -244,7 +248,7 @@ class Store:
 
     def __init__(self, bucket="bucket", address="127.0.0.1", port=0, direct_port=0):
         self.lock, self.faults, self.asked, self.wrong, self.moved = threading.Lock(), [], [], [], 0
-        self.deleting, self.before_delete, self.after_lost = threading.Lock(), None, None
+        self.conditional, self.before_delete, self.after_lost = threading.Lock(), None, None
         self.moto = Moto()
         self.direct("PUT", "/" + bucket)
         self.servers = Server(address, port, Checking, self), Server("127.0.0.1", direct_port, Direct, self)

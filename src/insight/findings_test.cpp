@@ -482,11 +482,11 @@ TEST(Findings, SmallStripesAndMisalignedRequests) {
   };
   EXPECT_EQ(first_of(job_with(4, requests(4096, 0), "striping_unit=4096 (info): applied\n")), "small_stripes");
   EXPECT_EQ(first_of(job_with(4, requests(4096, 0))), "");
-  EXPECT_EQ(first_of(job_with(4, requests(100'000, 900))), "misaligned");
-  EXPECT_EQ(first_of(job_with(4, requests(100'000, 100))), "");
+  EXPECT_EQ(first_of(job_with(4, requests(20'000, 900))), "misaligned");
+  EXPECT_EQ(first_of(job_with(4, requests(20'000, 100))), "");
   // Holes between the pieces are what makes these begin anywhere, and are what is named, whatever costs more.
   const Job holes = job_with(4, [&](i64 rank, FileTotals& f) {
-    requests(100'000, 900)(rank, f);
+    requests(20'000, 900)(rank, f);
     f.of(Direction::kWrite, true) = {};
     calls(f.of(Direction::kWrite, false), 100, MiB, kSecond);
     f.of(Direction::kWrite, false).strided_calls = 100;

@@ -399,10 +399,11 @@ std::optional<Detection> misaligned(const Job& job, const JobFile& file) {
   if (merges(file) || (alone.strided_calls > 0 && 10 * alone.strided_calls >= alone.calls))
     return {};  // it is the holes that make them so
   const i64 unit = file.all.stripe_bytes > 0 ? file.all.stripe_bytes : file.all.block_bytes;
+  const double one_block_less = static_cast<double>(unit) / (static_cast<double>(writes.bytes) / static_cast<double>(writes.calls) + static_cast<double>(unit));
   Detection detection{number_text(writes.misaligned_calls) + " of " + number_text(writes.calls) + " write requests begin inside a block of " +
                     bytes_text(static_cast<double>(unit)),
-                {{alignment_advice(unit, file.library), 0.2 * storage_seconds(file, 1)}}};
-  if (alone.calls > 0 && file.all.ranks > 1) {
+                {{alignment_advice(unit, file.library), std::min(0.2, one_block_less) * storage_seconds(file, 1)}}};
+  if (alone.calls > 0 && file.all.ranks > 1 && file.all.stripe_bytes > 0) {   // aggregators write whole stripes
     const Moved moved{Direction::kWrite, alone.bytes, alone.calls, calls_of_a_rank(file, Direction::kWrite)};
     detection.options.push_back({advice(Advice::kTogether, Direction::kWrite, file.library),
                               alone_seconds(file, Direction::kWrite) - seconds_together(job, file, moved)});

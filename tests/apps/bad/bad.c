@@ -116,7 +116,7 @@ static void small_stripes(void) {
 }
 
 static void misaligned(void) {
-  enum { kCount = 100, kBytes = 98304 };
+  enum { kCount = 240, kBytes = 40960 };
   char* data = filled(kBytes);
   MPI_File file = open_all(MPI_INFO_NULL);
   for (int i = 0; i < kCount; ++i) {

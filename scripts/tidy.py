@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the rules of the house that a compiler does not check. Runs as the test `tidy`; prints one line per finding.
 
-  arrows      an include may only look along base <- model <- {plan, comm, storage} <- engine <- file <- mpi <- api
+  arrows      an include may only look along base <- model <- {plan, comm, storage} <- engine <- file <- mpi <- api, and inside
+              engine/ along progress <- agreement <- io <- window <- what is in engine/ itself
   mpi.h       only src/mpi and src/api know an MPI header
   size        functions up to 60 lines and 5 parameters, files up to 500 lines; scripts/tidy_exceptions.txt lists the
               present exceptions with their limit: an entry may shrink or go, a new one needs a reason in review
@@ -167,6 +168,8 @@ def types(code):
             yield "::".join([name for name, _ in around] + [match.group(2)]), match.start()
             at = end
 
+ENGINE = ("progress", "agreement", "io", "window", "")   # each looks at those before it; "": what is in engine/ itself
+
 
 class Tidy:
     def __init__(self):
@@ -188,6 +191,10 @@ class Tidy:
             if re.fullmatch(r"mpi(_abi|io|_proto)?\.h", target) and folder not in ("mpi", "api"):
                 self.add(path, number, f"{target} outside src/mpi and src/api")
             head = target.split("/")[0]
+            if folder == head == "engine" and not is_test:
+                here, there = (ENGINE.index("/".join(names[1:-1])) for names in (parts[1:], target.split("/")))
+                if there > here:
+                    self.add(path, number, f"engine/{ENGINE[here]}/ may not look at engine/{ENGINE[there]}/")
             if match.group(1) == "<" or head not in LOOKS_AT or "/" not in target or head == folder:
                 continue
             if head not in LOOKS_AT.get(folder, set()) and not is_test:

@@ -1,5 +1,5 @@
 // Comm: what the engine needs of a message-passing library: ranks, nonblocking point-to-point messages, where ranks sit,
-// and a shared counter. Collectives are built on top (engine/collectives.h), so that any number of operations can be in
+// and a shared counter. Collectives are built on top (engine/agreement/collectives.h), so that any number of operations can be in
 // flight on one Comm: each has its own tag.
 //
 // Contract: messages between two ranks with the same tag arrive in the order sent. A receive names the exact length.

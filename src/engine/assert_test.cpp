@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/pending_io.h"
+#include "engine/window/pending_io.h"
 
 namespace mercutio {
 namespace {

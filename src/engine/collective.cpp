@@ -9,10 +9,10 @@
 
 #include "base/attempt.h"
 #include "engine/enter.h"
-#include "engine/messages.h"
+#include "engine/agreement/messages.h"
 #include "engine/node_entry.h"
-#include "engine/pieces.h"
-#include "engine/exchange.h"
+#include "engine/io/pieces.h"
+#include "engine/window/exchange.h"
 #include "engine/runs.h"
 #include "plan/adapter.h"
 

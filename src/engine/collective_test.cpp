@@ -4,7 +4,7 @@
 
 #include "comm/in_process.h"
 #include "engine/engine.h"
-#include "engine/progress.h"
+#include "engine/progress/progress.h"
 #include "engine/test_support.h"
 
 namespace mercutio {

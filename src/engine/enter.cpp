@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "base/hash.h"
-#include "engine/messages.h"
+#include "engine/agreement/messages.h"
 #include "engine/node_entry.h"
-#include "engine/peers.h"
-#include "engine/pieces.h"
+#include "engine/agreement/peers.h"
+#include "engine/io/pieces.h"
 #include "engine/repetition.h"
 #include "engine/runs.h"
 #include "plan/adapter.h"

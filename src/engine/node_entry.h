@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/node_arena.h"
+#include "engine/agreement/node_arena.h"
 #include "model/pattern.h"
 #include "plan/agreed_hints.h"
 #include "plan/plan.h"

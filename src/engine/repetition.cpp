@@ -1,6 +1,6 @@
 #include "engine/repetition.h"
 
-#include "engine/pieces.h"
+#include "engine/io/pieces.h"
 #include "plan/adapter.h"
 
 namespace mercutio {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/attempt.h"
-#include "engine/messages.h"
-#include "engine/pieces.h"
+#include "engine/agreement/messages.h"
+#include "engine/io/pieces.h"
 #include "model/single_run.h"
 
 namespace mercutio {

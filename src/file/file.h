@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 #include "comm/comm.h"
-#include "engine/progress.h"
+#include "engine/progress/progress.h"
 #include "file/datarep.h"
 #include "model/access.h"
 #include "model/hints_report.h"

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "engine/node_arena.h"
+#include "engine/agreement/node_arena.h"
 #include "file/buffers.h"
 
 namespace mercutio {

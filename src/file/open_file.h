@@ -14,7 +14,7 @@
 
 #include "base/thread_annotations.h"
 #include "engine/node_entry.h"
-#include "engine/sieve_gate.h"
+#include "engine/io/sieve_gate.h"
 #include "file/operation.h"
 #include "plan/adapter.h"
 #include "storage/blocking_detector.h"

@@ -10,7 +10,7 @@
 
 #include "base/attempt.h"
 #include "base/borrowed.h"
-#include "engine/messages.h"
+#include "engine/agreement/messages.h"
 #include "file/wire.h"
 
 namespace mercutio {

@@ -21,7 +21,7 @@
 #include "base/reserve.h"
 #include "comm/in_process.h"
 #include "engine/engine.h"
-#include "engine/progress.h"
+#include "engine/progress/progress.h"
 #include "engine/test_support.h"
 #include "file/file.h"
 

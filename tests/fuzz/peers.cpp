@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "comm/simulated.h"
-#include "engine/collectives.h"
+#include "engine/agreement/collectives.h"
 #include "engine/engine.h"
-#include "engine/messages.h"
+#include "engine/agreement/messages.h"
 #include "engine/test_support.h"
 #include "file/file.h"
 #include "fuzz.h"

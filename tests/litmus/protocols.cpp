@@ -205,7 +205,7 @@ struct Bells : rl::test_suite<Bells, 2> {
   }
 };
 
-// engine/progress.cpp: whoever takes `driven` goes on with the task; `done` says that its result is there.
+// engine/progress/progress.cpp: whoever takes `driven` goes on with the task; `done` says that its result is there.
 struct Requests : rl::test_suite<Requests, 2> {
   rl::atomic<int> driven, done;
   rl::var<int> steps;

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "comm/in_process.h"
-#include "engine/collectives.h"
+#include "engine/agreement/collectives.h"
 #include "engine/test_support.h"
 
 namespace mercutio::oracle {

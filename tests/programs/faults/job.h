@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "comm/simulated.h"
-#include "engine/progress.h"
+#include "engine/progress/progress.h"
 #include "faults/fault.h"
 #include "faults/fiber.h"
 

@@ -1,0 +1,186 @@
+// Ranks that share the memory of a node combine their items there. Then the first ranks of the nodes exchange messages
+// (engine/agreement/peers.h), and each publishes the result on its node. If one node holds all ranks, each rank computes the result from the
+// gather, without messages.
+#include "engine/agreement/collectives.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "engine/agreement/messages.h"
+#include "engine/agreement/peers.h"
+
+namespace mercutio {
+namespace {
+
+bool fits(const Channel& channel, size_t bytes) { return channel.ticket && static_cast<i64>(bytes) <= NodeArena::kGatherBytes; }
+
+Task<Status> act_among(const Channel& channel, Peers peers, std::span<i64> values, Reduce op, const Act& act) {
+  const i64 root = peers.peer_of(*channel.comm, 0);
+  MERCUTIO_CO_TRY(co_await reduce_to(channel, peers, root, values, op));
+  if (peers.me == root) act();
+  co_return co_await hand_down(channel, peers, root, bytes_of(values));
+}
+
+}  // namespace
+
+void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op) {
+  for (size_t i = 0; i < arena.members().size(); ++i) {
+    const std::span<const i64> theirs(reinterpret_cast<const i64*>(arena.contribution(static_cast<i64>(i))), values.size());
+    if (i == 0) std::copy(theirs.begin(), theirs.end(), values.begin());
+    if (i > 0) combine(values, theirs, op);
+  }
+}
+
+bool NodeGather::operator()() {
+  NodeArena& arena = channel->ticket->arena();
+  if (!posted) {
+    if (!channel->ticket->is_current()) return false;
+    died = channel->comm->failed(/*may_call=*/false);
+    if (died) return true;
+    arena.post(mine, publishes);
+    posted = true;
+  }
+  return publishes && !arena.is_first() ? arena.expecting_wake(arena.published()) : arena.all_posted();
+}
+
+Status gather_at_once(const Channel& channel, ConstBytes mine, const Pause& pause) {
+  NodeArena& arena = channel.ticket->arena();
+  MERCUTIO_ASSERT(arena.whole() && channel.ticket->is_current());
+  if (channel.comm->failed(/*may_call=*/false)) return rank_died();
+  arena.post(mine, /*publishes=*/false);
+  for (i64 looks = 1; !arena.all_posted(); ++looks)
+    if (!pause(looks)) return rank_died();
+  return ok_status();
+}
+
+Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op, const Act* act) {
+  const auto among = [&](Peers peers) {
+    return act ? act_among(channel, peers, values, op, *act) : reduce_among(channel, peers, values, op);
+  };
+  if (!fits(channel, values.size_bytes())) co_return co_await among(all_ranks(*channel.comm));
+  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(values), /*acts=*/act != nullptr));
+  NodeArena& arena = channel.ticket->arena();
+  const bool publishes = act || !arena.whole();
+  if (publishes && !arena.is_first()) co_return arena.take_result(bytes_of(values));
+  reduce_node(arena, values, op);
+  if (!publishes) co_return ok_status();
+  Status done = ok_status();
+  if (arena.whole()) (*act)();
+  if (!arena.whole()) done = co_await among(first_ranks(*channel.comm, arena));
+  arena.publish(done, const_bytes_of(values));
+  co_return done;
+}
+
+namespace {
+
+// On first ranks: gathers the items of all nodes, which are adjacent by node, and sorts them by rank.
+Task<Status> gather_between_nodes(const Channel& channel, size_t item, Bytes all) {
+  const NodeArena& arena = channel.ticket->arena();
+  const Peers peers = first_ranks(*channel.comm, arena);
+  const auto node_of = [&](i64 rank) { return static_cast<size_t>(peers.peer_of(*channel.comm, rank)); };
+  std::vector<i64> sizes(static_cast<size_t>(peers.count), 0), next(sizes.size());
+  for (i64 rank = 0; rank < channel.comm->size(); ++rank) sizes[node_of(rank)] += static_cast<i64>(item);
+  std::exclusive_scan(sizes.begin(), sizes.end(), next.begin(), i64{0});
+  std::vector<std::byte> mine;
+  for (size_t i = 0; i < arena.members().size(); ++i) {
+    const std::byte* theirs = arena.contribution(static_cast<i64>(i));
+    mine.insert(mine.end(), theirs, theirs + item);
+  }
+  auto gathered = co_await gather_among(channel, peers, sizes, mine);
+  if (!gathered) co_return std::move(gathered).error();
+  for (i64 rank = 0; rank < channel.comm->size(); ++rank) {
+    std::memcpy(all.data() + static_cast<size_t>(rank) * item, gathered->data() + next[node_of(rank)], item);
+    next[node_of(rank)] += static_cast<i64>(item);
+  }
+  co_return ok_status();
+}
+
+}  // namespace
+
+Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all) {
+  if (mine.empty()) co_return ok_status();
+  if (!fits(channel, mine.size()) || (!channel.ticket->arena().whole() && std::ssize(all) > channel.ticket->arena().result_room())) {
+    const std::vector<i64> sizes(static_cast<size_t>(channel.comm->size()), std::ssize(mine));
+    auto gathered = co_await gather_among(channel, all_ranks(*channel.comm), sizes, mine);
+    if (!gathered) co_return std::move(gathered).error();
+    std::copy(gathered->begin(), gathered->end(), all.begin());
+    co_return ok_status();
+  }
+  MERCUTIO_CO_TRY(co_await gather_on_node(channel, mine));
+  NodeArena& arena = channel.ticket->arena();
+  if (arena.whole()) {
+    for (size_t i = 0; i < arena.members().size(); ++i) {
+      std::memcpy(all.data() + i * mine.size(), arena.contribution(static_cast<i64>(i)), mine.size());
+    }
+    co_return ok_status();
+  }
+  if (arena.is_first()) {
+    Status gathered = co_await gather_between_nodes(channel, mine.size(), all);
+    arena.publish(gathered, all);
+    co_return gathered;
+  }
+  co_return arena.take_result(all);
+}
+
+namespace {
+
+// The data of the root, or its first part if it does not fit into a gather.
+struct BroadcastItem {
+  i64 bytes = 0;
+  std::byte data[NodeArena::kGatherBytes - sizeof(i64)]{};
+};
+
+Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<std::byte>& data, bool& fitted) {
+  BroadcastItem item;
+  item.bytes = std::ssize(data);
+  const size_t here = channel.comm->rank() == root ? std::min(data.size(), sizeof item.data) : 0;
+  if (here > 0) std::memcpy(item.data, data.data(), here);
+  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&item, 1))));
+  NodeArena& arena = channel.ticket->arena();
+  const std::span<const i64> members = arena.members();
+  const auto sender = std::lower_bound(members.begin(), members.end(), root);
+  const bool is_here = sender != members.end() && *sender == root;
+  if (is_here && (arena.whole() || arena.is_first())) std::memcpy(&item, arena.contribution(sender - members.begin()), sizeof item);
+  if (!arena.whole() && arena.is_first()) {
+    const Peers peers = first_ranks(*channel.comm, arena);
+    Status sent = co_await hand_down(channel, peers, peers.peer_of(*channel.comm, root), bytes_of(std::span(&item, 1)));
+    arena.publish(sent, const_bytes_of(std::span(&item, 1)));
+    MERCUTIO_CO_TRY(std::move(sent));
+  } else if (!arena.whole()) {
+    MERCUTIO_CO_TRY(arena.take_result(bytes_of(std::span(&item, 1))));
+  }
+  fitted = item.bytes <= static_cast<i64>(sizeof item.data);
+  if (item.bytes < 0) co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
+  if (fitted) data.assign(item.data, item.data + item.bytes);
+  co_return ok_status();
+}
+
+// `done`: it was possible, and the data fitted.
+Task<Status> broadcast_from_first(const Channel& channel, std::vector<std::byte>& data, bool& done) {
+  co_await until([&] { return channel.ticket->is_current(); });
+  NodeArena& arena = channel.ticket->arena();
+  if (!arena.may_publish()) co_return co_await broadcast_on_nodes(channel, 0, data, done);
+  arena.begin_publication();
+  if (arena.is_first()) arena.publish(ok_status(), data);
+  if (!arena.is_first()) co_await until([&] { return arena.expecting_wake(arena.published()); });
+  done = arena.result_fits();
+  if (done && !arena.is_first()) data.assign(arena.result().begin(), arena.result().end());
+  co_return ok_status();
+}
+
+}  // namespace
+
+Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data) {
+  bool fitted = false;
+  const bool shares = channel.ticket && !channel.ticket->arena().is_private();
+  if (shares && root == 0 && channel.ticket->arena().whole()) {
+    MERCUTIO_CO_TRY(co_await broadcast_from_first(channel, data, fitted));
+  } else if (shares) {
+    MERCUTIO_CO_TRY(co_await broadcast_on_nodes(channel, root, data, fitted));
+  }
+  if (fitted) co_return ok_status();
+  co_return co_await broadcast_among(channel, all_ranks(*channel.comm), root, data);
+}
+
+}  // namespace mercutio

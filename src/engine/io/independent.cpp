@@ -1,0 +1,183 @@
+// The access of one rank. One of three methods is chosen for each request:
+//   direct   one storage piece for each piece that is contiguous in the file and in memory (one piece if both are contiguous),
+//   staged   data packed through a buffer, one storage piece for each piece of the file,
+//   sieved   whole windows of the file through a buffer (engine/io/sieve.h). The choice costs two seeks of O(depth log n) and a sample
+//   of at most kSampleRuns runs.
+#include "engine/io/independent.h"
+
+#include <algorithm>
+
+#include "engine/io/pieces.h"
+#include "engine/io/sieve.h"
+#include "model/single_run.h"
+
+namespace mercutio {
+namespace {
+
+constexpr i64 kSampleRuns = 64;
+// A storage call costs about as much as moving this many bytes. If there is more than one piece per that many bytes of the file,
+// moving windows is cheaper. Writes move a window twice. If reads only copy, windows gain nothing for pieces of a page or more with
+// holes of a page or more.
+constexpr i64 kSieveReadPitch = 16 * KiB;
+constexpr i64 kSieveWritePitch = 8 * KiB;
+constexpr i64 kSmallMemoryPiece = 2 * KiB;
+
+enum class Method { kDirect, kStaged, kSieved };
+
+// The properties of an access from which its method is chosen.
+struct Shape {
+  i64 first = 0, last = 0;     // file range
+  bool contiguous = false;     // one piece in the file
+  bool orderly = true;         // the view is monotone and has no overlaps
+  i64 file_piece = 0;          // average bytes of a piece, sampled
+  i64 memory_piece = 0;
+};
+
+i64 average_piece(Cursor cursor, i64 bytes) {
+  i64 pieces = 0;
+  const i64 begin = cursor.position();
+  for (i64 i = 0; i < kSampleRuns && !cursor.done(); ++i) pieces += cursor.next().count;
+  const i64 seen = cursor.position() - begin;
+  return pieces == 0 ? bytes : std::max<i64>(1, seen / pieces);
+}
+
+// The file range of the access.
+Shape extent_of(const Access& access) {
+  const View& view = *access.view;
+  Shape shape;
+  shape.orderly = view.filetype->monotone() && !view.filetype->overlapping();
+  shape.first = view.first_offset(access.position);
+  shape.last = view.last_offset(access.position + access.bytes);
+  if (!shape.orderly) {   // copies of the filetype may extend below and above their origin
+    shape.first = view.displacement;
+    shape.last += view.filetype->true_extent();
+  }
+  return shape;
+}
+
+Shape look_at(const Access& access) {
+  const View& view = *access.view;
+  const i64 end = access.position + access.bytes;
+  Shape shape = extent_of(access);
+  shape.contiguous = shape.orderly && shape.last - shape.first == access.bytes;
+  shape.file_piece = shape.contiguous ? access.bytes : average_piece(view.cursor(access.position, end), access.bytes);
+  shape.memory_piece = access.memory.contiguous() ? access.bytes : average_piece(access.memory.cursor(), access.bytes);
+  return shape;
+}
+
+// Bytes of the file per piece. Floating point, because the product may overflow.
+double pitch_of(const Access& access, const Shape& shape) {
+  return static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
+}
+
+bool pages_apart(const Access& access, const Shape& shape) {
+  const i64 holes = (access.bytes - 1) / shape.file_piece;
+  return shape.file_piece >= kCopiedHoleBytes && (shape.last - shape.first - access.bytes) / kCopiedHoleBytes >= holes;
+}
+
+bool should_sieve(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
+  const bool reading = access.direction == Direction::kRead;
+  const Toggle wish = sieving(file, access.direction);
+  if (shape.contiguous || !shape.orderly || wish == Toggle::kDisable) return false;
+  if (!reading && !(locked ? file.readable && file.storage->traits().can_merge : may_sieve_writes(file))) return false;
+  if (wish == Toggle::kEnable) return true;
+  if (access.bytes <= 4 * shape.file_piece) return false;
+  if (reading && only_copies(file) && pages_apart(access, shape)) return false;
+  return pitch_of(access, shape) < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
+}
+
+// `leave`: the lock that a write holds while it sieves.
+Method choose(const EngineFile& file, const Access& access, const Shape& shape, bool locked, std::unique_ptr<HeldLock>& leave) {
+  const bool sieve = should_sieve(file, access, shape, locked);
+  if (sieve && access.direction == Direction::kWrite) leave = leave_to_sieve(file);
+  if (sieve && (access.direction == Direction::kRead || leave)) return Method::kSieved;
+  const bool small_memory = shape.memory_piece < kSmallMemoryPiece && shape.memory_piece < access.bytes;
+  return small_memory ? Method::kStaged : Method::kDirect;
+}
+
+// The detector for a read whose pieces would be read in windows if the storage blocks: after the first blocked call the rest is
+// read in windows. Null: the read is not of this kind.
+const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
+  if (access.direction != Direction::kRead || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
+  const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);
+  return dense && sieving(file, Direction::kRead) == Toggle::kAutomatic ? file.blocking : nullptr;
+}
+
+bool blocks(const BlockingDetector* blocking) {
+  return blocking && blocking->blocks();
+}
+
+Result<i64> move_direct(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
+  PieceBatch batch(file, access.direction);
+  i64 pieces = 0;
+  MERCUTIO_TRY(for_each_piece(access, [&](const IoPiece& piece) -> Result<bool> {
+    MERCUTIO_TRY(batch.add(piece));
+    if (blocking && ++pieces == kSampleRuns) MERCUTIO_TRY(batch.flush());
+    return !batch.cut_short() && !blocks(blocking);
+  }));
+  return batch.finish();
+}
+
+Result<i64> move_staged(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
+  const bool reading = access.direction == Direction::kRead;
+  ScratchBuffer buffer(0);
+  Access chunk = access;
+  Cursor memory = access.memory.cursor();
+  i64 moved = 0;
+  while (moved < access.bytes && !blocks(blocking)) {
+    buffer.at_least(std::min(buffer_bytes(file, access.direction), access.bytes));
+    chunk.position = access.position + moved;
+    chunk.bytes = std::min(buffer.bytes, access.bytes - moved);
+    chunk.memory = Memory{buffer.data.get(), contiguous_bytes(), chunk.bytes};
+    if (!reading) {
+      const PhaseScope phase(file.counters, Phase::kCopy);
+      pack(memory, buffer.first(chunk.bytes));
+    }
+    Result<i64> got = move_direct(file, chunk, /*blocking=*/nullptr);
+    const PhaseScope phase(file.counters, Phase::kCopy);
+    const i64 here = got ? *got : got.error().moved;
+    if (reading && here > 0) unpack(memory, buffer.first(here));
+    if (!got) return std::move(got).error().behind(moved);
+    moved += here;
+    if (here < chunk.bytes) break;   // end of file
+  }
+  return moved;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access) {
+  const Shape shape = extent_of(access);
+  return lock_range(file, shape.first, shape.last, /*exclusive=*/access.direction == Direction::kWrite, "atomic access");
+}
+
+Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options) {
+  if (access.bytes <= 0) return i64{0};
+  const bool reading = access.direction == Direction::kRead;
+  const Shape shape = look_at(access);
+  std::unique_ptr<HeldLock> lock;
+  if (options.atomic && !options.locked) {
+    if (auto moved = move_short_locked(file, access, shape.first, shape.last)) return *std::move(moved);
+    MERCUTIO_LET(lock, lock_extent(file, access));
+  }
+  std::unique_ptr<HeldLock> leave;
+  const Method method = choose(file, access, shape, options.atomic, leave);
+  if (method == Method::kSieved) {
+    const i64 start = file.trace ? now_ns() : 0;
+    Result<i64> moved = reading ? sieve_read(file, access) : sieve_write(file, access, options.atomic);
+    record(file, TraceKind::kSieve, start, moved ? *moved : 0, shape.first, reading ? "read" : "write");
+    return release_after(std::move(moved), std::move(lock));
+  }
+  if (!reading && !options.atomic) {
+    MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
+  }
+  if (shape.contiguous && access.memory.contiguous()) {   // one run
+    return release_after(move_piece(file, access.direction, {shape.first, begin_of(access.memory), access.bytes}), std::move(lock));
+  }
+  const BlockingDetector* blocking = detector_for(file, access, shape);
+  Result<i64> moved = method == Method::kStaged ? move_staged(file, access, blocking) : move_direct(file, access, blocking);
+  if (moved && *moved < access.bytes && blocks(blocking)) moved = sieve_read(file, access, *moved);
+  return release_after(std::move(moved), std::move(lock));
+}
+
+}  // namespace mercutio

@@ -1,0 +1,22 @@
+// The access of one rank, transferred directly, as a list (vectored), or with data sieving (Thakur, Gropp, Lusk, "Data sieving and
+// collective I/O in ROMIO", 1999).
+#pragma once
+
+#include "engine/io/engine_file.h"
+
+namespace mercutio {
+
+struct IndependentOptions {
+  bool atomic = false;      // hold a lock on the whole extent of the access
+  bool locked = false;      // with atomic: the caller holds that lock
+};
+
+// Takes the lock of an atomic access that the caller executes in several parts. Uses only the view, position, bytes and direction
+// of `access`.
+Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access);
+
+// Executes `access` and returns the bytes moved. Only a read that reaches the end of the file returns fewer bytes than requested.
+// Allocates at most one sieve buffer (hints).
+Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options = {});
+
+}  // namespace mercutio

@@ -1,0 +1,361 @@
+#include "engine/progress/progress.h"
+
+#include <algorithm>
+#include <list>
+#include <vector>
+
+#include "base/attempt.h"
+#include "base/nap.h"
+#include "base/reserve.h"
+#include "base/threads.h"
+#include "base/yielding.h"
+#include "comm/comm.h"
+
+namespace mercutio {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Pauses after the n-th step without progress: yields at first, then sleeps for increasing times, so that ranks sharing a core get
+// it.
+void default_backoff(i64 spins) {
+  if (spins < 32 && yielding.worth_trying()) return void(yielding.yield());
+  nap(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100) * 1000);
+}
+
+// Held by one thread at a time, also if what that does throws.
+class Turn {
+ public:
+  explicit Turn(std::atomic_flag& flag) : flag_(flag), taken_(!flag.test_and_set(std::memory_order_acquire)) {}
+  ~Turn() {
+    if (taken_) flag_.clear(std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool taken() const { return taken_; }
+
+ private:
+  std::atomic_flag& flag_;
+  const bool taken_;
+};
+
+// Predicts whether the program waits for an access immediately after starting it. If so, the waiting thread drives the access
+// itself. Waking the progress thread would take longer than a small access, so the thread polls instead of sleeping.
+class WaitPredictor {
+ public:
+  static constexpr auto kImmediate = std::chrono::microseconds(100);   // maximum time between start and wait
+  static constexpr auto kBusyWindow = std::chrono::milliseconds(2);   // how long the progress thread leaves an access to a thread that waits
+
+  bool expects_wait() const { return expects_wait_.load(std::memory_order_relaxed); }
+  void learn(Clock::duration until_waited) { expects_wait_.store(until_waited < kImmediate, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> expects_wait_{false};
+};
+using WaitPredictorRef = std::shared_ptr<WaitPredictor>;
+
+// MPI may call progress() on the progress thread, from within a step.
+thread_local bool is_progress_thread = false;
+
+class DrivenRequest final : public Request {
+ public:
+  // While a thread waits for it: with a `predictor`, the thread drives it, too; with `poll`, it drives all requests; with
+  // neither, other threads drive it.
+  DrivenRequest(RequestBody body, WaitPredictorRef predictor, std::function<void()> poll = nullptr)
+      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), backoff_(std::move(body.backoff)),
+        failed_(std::move(body.failed)),
+        predictor_(std::move(predictor)), poll_(std::move(poll)), begin_(Clock::now()) {
+    if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
+  }
+
+  bool done() const override { return done_.load(std::memory_order_acquire); }
+  Result<i64> wait() override {
+    while (!wait_until(Clock::now() + std::chrono::hours(1))) {
+    }
+    return *result_;
+  }
+  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWait); }
+
+  // Advances the task. Only one thread at a time does so.
+  enum class Driven { kEnded, kWaits, kByAnother };
+  Driven drive() {
+    const Turn turn(driven_);
+    if (!turn.taken()) return Driven::kByAnother;
+    return done() || step() ? Driven::kEnded : Driven::kWaits;
+  }
+  // Called by the driving thread between two steps.
+  void backoff(i64 spins) const { backoff_ ? backoff_(spins) : default_backoff(spins); }
+
+  bool by_waiters() const { return predictor_ != nullptr; }
+  // Called by a waiting thread that drives the request: the progress thread leaves it alone for kBusyWindow.
+  void note_waiter() {
+    const Clock::time_point now = Clock::now();
+    if (!waited_for_.exchange(true, std::memory_order_relaxed)) predictor_->learn(now - begin_);
+    hold_until(now + WaitPredictor::kBusyWindow);
+  }
+  // The progress thread drives the request again.
+  void note_no_waiter() {
+    if (predictor_ && !was_waited_for()) predictor_->learn(Clock::duration::max());
+  }
+  // Whether the progress thread leaves the request to a thread that waits for it now, or has just done so, or is expected to.
+  bool is_held(Clock::time_point now) const {
+    return by_waiters() && (waiters_.load(std::memory_order_relaxed) > 0 || held_until_.load(std::memory_order_relaxed) > now.time_since_epoch().count());
+  }
+  bool was_waited_for() const { return waited_for_.load(std::memory_order_relaxed); }
+
+ private:
+  bool step() {
+    const UsesReserve uses;
+    const bool over = task_->step(), given_up = !over && failed_ && failed_(!is_progress_thread);
+    if (!over && !given_up) return false;
+    Result<i64> result = over ? task_->take() : Result<i64>(rank_died());
+    task_.reset();   // releases what the access refers to before the request counts as done
+    (void)attempt([&] {
+      if (on_done_) on_done_(result);
+      return ok_status();
+    });
+    on_done_ = nullptr;
+    {
+      std::lock_guard lock(mutex_);
+      result_ = std::move(result);
+      done_.store(true, std::memory_order_release);
+    }
+    changed_.notify_all();
+    return true;
+  }
+
+  void hold_until(Clock::time_point time) { held_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
+
+  // Pauses grow with the number of those before, up to `longest`.
+  bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
+    const auto over = [this] { return done(); };
+    for (i64 spins = 0; poll_ && !done() && Clock::now() < end; ++spins) {
+      poll_();
+      if (!done()) default_backoff(spins);
+    }
+    if (poll_) return done();
+    const Waiter waiter(*this);
+    while (predictor_ && !done()) {
+      if (Clock::now() >= end) return false;   // a wait whose time is over is still a switch to another thread
+      note_waiter();
+      const Driven driven = drive();
+      if (driven == Driven::kWaits) backoff(std::min(waiters_spins_++, longest));
+      if (driven != Driven::kByAnother) continue;
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, WaitPredictor::kImmediate, over);
+    }
+    if (done()) return true;
+    std::unique_lock lock(mutex_);
+    return changed_.wait_until(lock, end, over);
+  }
+
+  struct Waiter {
+    explicit Waiter(DrivenRequest& request) : waiters(request.waiters_) { waiters.fetch_add(1, std::memory_order_relaxed); }
+    ~Waiter() { waiters.fetch_sub(1, std::memory_order_relaxed); }
+    std::atomic<i64>& waiters;
+  };
+
+  static constexpr i64 kShortWait = 44;   // 50 microseconds, because the caller may be MPI_Test
+  std::optional<Task<Result<i64>>> task_;
+  std::function<void(const Result<i64>&)> on_done_;
+  const std::function<void(i64)> backoff_;
+  const std::function<bool(bool)> failed_;
+  const WaitPredictorRef predictor_;
+  const std::function<void()> poll_;
+  const Clock::time_point begin_;
+  std::atomic<bool> waited_for_{false};
+  std::atomic<i64> waiters_{0};
+  std::atomic<i64> waiters_spins_{0};   // over all waits
+  std::atomic_flag driven_;
+  std::atomic<Clock::rep> held_until_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<Result<i64>> result_;
+  std::atomic<bool> done_{false};
+};
+using DrivenRequestRef = std::shared_ptr<DrivenRequest>;
+
+class ProgressThread final : public Progress {
+ public:
+  explicit ProgressThread(void (*at_start)()) : at_start_(at_start) {}
+  ~ProgressThread() override {
+    {
+      std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  bool ready() override {
+    std::lock_guard lock(mutex_);
+    return has_thread();
+  }
+
+  // If no thread can be started, the call drives the access to its end.
+  RequestRef start(RequestBody body) override {
+    const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
+    const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
+    auto request = std::make_shared<DrivenRequest>(std::move(body), predictor);
+    if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the following wait would do
+    {
+      std::lock_guard lock(mutex_);
+      if (has_thread()) {
+        active_.push_back(request);
+        any_.store(true, std::memory_order_release);
+        // Whoever waits for one of several drives only that one, which may have to follow another.
+        const bool soon = pause_ == WaitPredictor::kBusyWindow || active_.size() == 1;
+        if (!leave || !polls_ || !soon) wake_.notify_all();
+        return request;
+      }
+    }
+    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->backoff(spins);
+    return request;
+  }
+
+  // Calls in quick succession come from a waiting thread, which then drives the requests. Otherwise the progress thread does.
+  bool progress() override {
+    if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
+    const Clock::rep now = Clock::now().time_since_epoch().count();
+    if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap) return false;
+    std::vector<DrivenRequestRef> mine;
+    {
+      std::lock_guard lock(mutex_);
+      forget_ended();
+      std::copy_if(active_.begin(), active_.end(), std::back_inserter(mine), [](const DrivenRequestRef& one) { return one->by_waiters(); });
+    }
+    for (const DrivenRequestRef& one : mine) {
+      one->note_waiter();
+      (void)one->drive();
+    }
+    return false;
+  }
+
+ private:
+  static constexpr Clock::duration kPollGap = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
+  static constexpr std::chrono::milliseconds kLongestPause{8};
+
+  bool has_thread() {   // requires the lock
+    if (!thread_.joinable()) {
+      auto made = start_thread([this] { loop(); });
+      if (made) thread_ = std::move(*made);
+    }
+    return thread_.joinable();
+  }
+
+  void loop() {
+    is_progress_thread = true;
+    if (at_start_) at_start_();
+    std::vector<DrivenRequestRef> mine;
+    for (i64 spins = 0;;) {
+      const Result<bool> more = attempt([&] { return Result<bool>(choose(mine)); });
+      if (more && !*more) return;
+      if (mine.empty()) {
+        if (!more) default_backoff(INT64_MAX);   // no memory for the list of requests
+        spins = 0;
+        continue;
+      }
+      const auto ended = std::count_if(mine.begin(), mine.end(), [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; });
+      spins = ended > 0 ? 0 : spins + 1;
+      if (spins > 0) mine.size() == 1 ? mine[0]->backoff(spins) : default_backoff(spins);
+    }
+  }
+
+  void forget_ended() {   // requires the lock
+    std::erase_if(active_, [](const DrivenRequestRef& one) { return one->done(); });
+    any_.store(!active_.empty(), std::memory_order_release);
+  }
+
+  // Selects the requests that the thread drives now. Sleeps if there are none. False: the thread ends.
+  bool choose(std::vector<DrivenRequestRef>& mine) {
+    mine.clear();
+    std::unique_lock lock(mutex_);
+    forget_ended();
+    if (active_.empty() && ending_) return false;
+    const Clock::time_point now = Clock::now();
+    bool left_alone = true;   // nothing to drive now, nor soon
+    for (const DrivenRequestRef& one : active_) {
+      const bool held = !ending_ && one->is_held(now);
+      left_alone = left_alone && held && one->was_waited_for();
+      if (held) continue;
+      one->note_no_waiter();
+      mine.push_back(one);
+    }
+    if (!active_.empty()) last_active_ = now;
+    pause_ = left_alone ? std::min(2 * pause_, kLongestPause) : WaitPredictor::kBusyWindow;
+    if (!mine.empty()) return true;
+    polls_ = predictor_->expects_wait() && now - last_active_ < kLinger;
+    if (polls_ || !active_.empty()) wake_.wait_for(lock, pause_);
+    else wake_.wait(lock);
+    return true;
+  }
+
+  void (*const at_start_)();
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<DrivenRequestRef> active_;
+  std::atomic<bool> any_{false};
+  std::atomic<Clock::rep> last_look_{0};
+  const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
+  Clock::time_point last_active_{};
+  bool polls_ = false;   // the thread wakes up without a notification
+  std::chrono::milliseconds pause_ = WaitPredictor::kBusyWindow;   // until then, longer as long as there is nothing to do
+  std::thread thread_;
+  bool ending_ = false;
+};
+
+class PolledProgress final : public Progress {
+ public:
+  ~PolledProgress() override {
+    for (i64 spins = 0; progress(); ++spins) default_backoff(spins);
+  }
+
+  RequestRef start(RequestBody body) override {
+    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr, [this] { progress(); });
+    std::lock_guard lock(mutex_);
+    arrived_.push_back(request);
+    ++left_;
+    return request;
+  }
+
+  // One thread drives at a time. A call from within a step, if MPI calls back, has no effect.
+  bool progress() override {
+    if (left_.load() == 0) return false;
+    if (const Turn turn(busy_); turn.taken()) {
+      {
+        std::lock_guard lock(mutex_);
+        active_.splice(active_.end(), arrived_);
+      }
+      left_ -= static_cast<i64>(std::erase_if(active_, [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; }));
+    }
+    return left_.load() > 0;
+  }
+
+ private:
+  std::atomic_flag busy_;
+  std::list<DrivenRequestRef> active_;   // used only by the driving thread
+  std::mutex mutex_;
+  std::list<DrivenRequestRef> arrived_;
+  std::atomic<i64> left_{0};
+};
+
+}  // namespace
+
+RequestRef finished_request(Result<i64> result) {
+  class Finished final : public Request {
+   public:
+    explicit Finished(Result<i64> result) : result_(std::move(result)) {}
+    bool done() const override { return true; }
+    Result<i64> wait() override { return result_; }
+    bool wait_for(std::chrono::microseconds) override { return true; }
+
+   private:
+    Result<i64> result_;
+  };
+  return std::make_shared<Finished>(std::move(result));
+}
+
+std::unique_ptr<Progress> make_progress_thread(void (*at_start)()) { return std::make_unique<ProgressThread>(at_start); }
+std::unique_ptr<Progress> make_polled_progress() { return std::make_unique<PolledProgress>(); }
+
+}  // namespace mercutio

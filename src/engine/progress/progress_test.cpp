@@ -1,0 +1,152 @@
+#include "engine/progress/progress.h"
+
+#include <gtest/gtest.h>
+
+namespace mercutio {
+namespace {
+
+Task<Result<i64>> waits_for(std::atomic<bool>& flag, i64 value) {
+  co_await until([&] { return flag.load(); });
+  co_return value;
+}
+Task<Result<i64>> fails() { co_return Error{ErrorClass::kIo, "broken"}; }
+
+TEST(ProgressThread, DrivesSeveralRequests) {
+  std::atomic<bool> first{false}, second{false};
+  std::atomic<i64> sum{0};
+  auto progress = make_progress_thread();
+  auto a = progress->start({waits_for(first, 1), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
+  auto b = progress->start({waits_for(second, 2), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
+  EXPECT_FALSE(a->done());
+  second = true;
+  EXPECT_EQ(b->wait().value(), 2);
+  EXPECT_EQ(sum, 2);
+  EXPECT_FALSE(a->done());
+  first = true;
+  EXPECT_EQ(a->wait().value(), 1);
+  EXPECT_EQ(a->wait().value(), 1);
+  EXPECT_TRUE(a->done());
+  EXPECT_EQ(sum, 3);
+}
+
+TEST(ProgressThread, FinishesRequestsBeforeItsDestruction) {
+  std::atomic<bool> flag{true};
+  RequestRef request;
+  {
+    auto progress = make_progress_thread();
+    request = progress->start({waits_for(flag, 5), true, nullptr, nullptr});
+  }
+  EXPECT_TRUE(request->done());
+  EXPECT_EQ(request->wait().value(), 5);
+}
+
+// By the progress thread and by a waiting thread. Nothing of the access exists any more when its result is available.
+TEST(ProgressThread, AbandonsRequestsThatWaitForDeadRanks) {
+  auto progress = make_progress_thread();
+  for (const bool sends : {true, false}) {
+    std::atomic<bool> never{false}, dead{false};
+    auto memory = std::make_shared<int>(1);
+    const auto body = [](std::atomic<bool>& flag, std::shared_ptr<int> kept) -> Task<Result<i64>> {
+      co_await until([&] { return flag.load(); });
+      co_return *kept;
+    };
+    i64 told = 0;
+    const auto on_done = [&](const Result<i64>& result) { told += result ? 0 : 1; };
+    const auto failed = [&](bool) { return dead.load(); };
+    auto request = progress->start({body(never, memory), sends, on_done, nullptr, false, failed});
+    EXPECT_FALSE(request->wait_for(std::chrono::milliseconds(5)));
+    dead = true;
+    const Result<i64> ended = request->wait();
+    ASSERT_FALSE(ended.ok());
+    EXPECT_EQ(ended.error().cls, ErrorClass::kProcFailed);
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(memory.use_count(), 1);
+  }
+}
+
+// Only the progress thread drives accesses that may send messages, whichever thread waits.
+TEST(ProgressThread, WaitingThreadsDriveNoRequestThatSendsMessages) {
+  auto progress = make_progress_thread();
+  std::atomic<bool> flag{true};
+  std::thread::id driver;
+  auto request = progress->start({waits_for(flag, 3), true, [&](const Result<i64>&) { driver = std::this_thread::get_id(); }, nullptr});
+  EXPECT_EQ(request->wait().value(), 3);
+  EXPECT_NE(driver, std::this_thread::get_id());
+}
+
+// Several threads wait for the accesses that the progress thread drives. Each is driven by one thread at a time and ends once.
+TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
+  auto progress = make_progress_thread();
+  const auto counts = [](std::atomic<i64>& inside, std::atomic<i64>& left) -> Task<Result<i64>> {
+    co_await until([&] {
+      EXPECT_EQ(inside++, 0);
+      std::this_thread::yield();
+      const bool over = --left <= 0;
+      --inside;
+      return over;
+    });
+    co_return 7;
+  };
+  std::atomic<i64> ended{0};
+  for (i64 round = 0; round < 50; ++round) {
+    std::atomic<i64> inside[4]{}, left[4]{{1}, {30}, {200}, {2}};
+    std::vector<RequestRef> requests;
+    for (std::size_t i = 0; i < 4; ++i)
+      requests.push_back(progress->start({counts(inside[i], left[i]), false, [&](const Result<i64>&) { ++ended; }, nullptr}));
+    std::vector<std::thread> waiters;
+    for (i64 t = 0; t < 3; ++t) {
+      waiters.emplace_back([&, t] {
+        for (i64 i = 0; i < 4; ++i) {
+          const auto& request = requests[static_cast<std::size_t>((i + t) % 4)];
+          while (t == 2 && !request->wait_for(std::chrono::microseconds(5))) progress->progress();
+          EXPECT_EQ(request->wait().value(), 7);
+        }
+      });
+    }
+    for (std::thread& waiter : waiters) waiter.join();
+  }
+  EXPECT_EQ(ended, 200);
+}
+
+TEST(PolledProgress, AdvancesOnlyWhenPolled) {
+  std::atomic<bool> flag{false};
+  std::atomic<i64> sum{0};
+  auto progress = make_polled_progress();
+  EXPECT_FALSE(progress->progress());
+  auto request = progress->start({waits_for(flag, 3), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
+  EXPECT_TRUE(progress->progress());
+  EXPECT_FALSE(request->wait_for(std::chrono::microseconds(50)));
+  flag = true;
+  EXPECT_FALSE(request->done());
+  EXPECT_FALSE(progress->progress());
+  EXPECT_TRUE(request->done());
+  EXPECT_EQ(sum, 3);
+}
+
+// Two requests that need each other, waited for in the wrong order. Errors are results, too.
+TEST(PolledProgress, WaitingForOneRequestAdvancesAll) {
+  std::atomic<bool> first{false}, second{false};
+  auto progress = make_polled_progress();
+  auto a = progress->start({waits_for(second, 1), true, [&](const Result<i64>&) { first = true; }, nullptr});
+  auto b = progress->start({waits_for(first, 2), true, nullptr, nullptr});
+  auto c = progress->start({fails(), true, [&](const Result<i64>&) { second = true; }, nullptr});
+  EXPECT_EQ(b->wait().value(), 2);
+  EXPECT_EQ(a->wait().value(), 1);
+  EXPECT_EQ(c->wait().error().cls, ErrorClass::kIo);
+}
+
+// The message-passing library may call back from within a step.
+TEST(PolledProgress, ProgressInsideAStepDoesNothing) {
+  auto progress = make_polled_progress();
+  i64 steps = 0;
+  auto calls_back = [](Progress& p, i64& n) -> Task<Result<i64>> {
+    ++n;
+    p.progress();
+    co_return n;
+  };
+  auto request = progress->start({calls_back(*progress, steps), true, nullptr, nullptr});
+  EXPECT_EQ(request->wait().value(), 1);
+}
+
+}  // namespace
+}  // namespace mercutio

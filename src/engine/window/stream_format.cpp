@@ -1,0 +1,213 @@
+#include "engine/window/stream_format.h"
+
+#include <cstring>
+
+#include "model/copy_run.h"
+
+namespace mercutio {
+namespace {
+
+Error malformed() { return Error{ErrorClass::kIntern, "a window of a node stream does not fit its domain"}; }
+
+// Takes the runs of a window in ascending order and chooses their shortest description.
+class RunCollector {
+ public:
+  RunCollector(i64 unit, i64 units) : unit_(unit), bit_bytes_(static_cast<size_t>((units + 7) / 8)) {}
+
+  void add(i64 begin, i64 end) {   // bytes of the window
+    if (header_.runs > 0 && begin == at_ + length_) {   // adjacent runs are joined
+      length_ += end - begin;
+      return;
+    }
+    if (header_.runs > 0) keep();
+    at_ = begin;
+    length_ = end - begin;
+    ++header_.runs;
+  }
+
+  StreamHeader finish(i64 window, std::vector<std::byte>& run_list) {
+    keep();
+    header_.window = window;
+    if (header_.runs == 1 || even_) {
+      header_.stride = header_.runs > 1 ? stride_ : 0;
+      return header_;
+    }
+    if (bits_.empty()) {
+      run_list.resize(runs_.size() * sizeof(StreamRun));
+      std::memcpy(run_list.data(), runs_.data(), run_list.size());
+    } else {
+      run_list = std::move(bits_);
+      header_.runs = 0;
+    }
+    header_.list_bytes = static_cast<i64>(run_list.size());
+    return header_;
+  }
+
+ private:
+  void keep() {
+    const i64 number = header_.runs - 1;
+    if (number == 0) header_.first = at_;
+    if (number == 0) first_length_ = length_;
+    if (number == 1) stride_ = at_ - header_.first;
+    even_ = even_ && length_ == first_length_ && at_ == header_.first + number * stride_;
+    header_.bytes += length_;
+    if (!bits_.empty()) return set_bits(at_, length_);
+    runs_.push_back(StreamRun{static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(length_)});
+    if (runs_.size() * sizeof(StreamRun) <= bit_bytes_) return;
+    bits_.resize(bit_bytes_);
+    for (const StreamRun& run : runs_) set_bits(run.at, run.bytes);
+    runs_.clear();
+  }
+  void set_bits(i64 begin, i64 bytes) {
+    for (i64 i = begin / unit_; i < (begin + bytes) / unit_; ++i) bits_[static_cast<size_t>(i / 8)] |= std::byte{1} << (i % 8);
+  }
+
+  const i64 unit_;
+  const size_t bit_bytes_;
+  StreamHeader header_;
+  i64 at_ = 0, length_ = 0;    // the last run, which may still grow
+  i64 first_length_ = 0, stride_ = 0;
+  bool even_ = true;           // all runs so far have one length and one distance
+  std::vector<StreamRun> runs_;
+  std::vector<std::byte> bits_;   // used instead of runs if it is shorter
+};
+
+std::vector<StreamRun> runs_of_bits(ConstBytes run_list, i64 unit, i64 units) {
+  std::vector<StreamRun> runs;
+  bool open = false;
+  for (i64 i = 0; i < units; ++i) {
+    const bool set = (run_list[static_cast<size_t>(i / 8)] >> (i % 8) & std::byte{1}) != std::byte{0};
+    if (set && open) runs.back().bytes += static_cast<std::uint32_t>(unit);
+    if (set && !open) runs.push_back(StreamRun{static_cast<std::uint32_t>(i * unit), static_cast<std::uint32_t>(unit)});
+    open = set;
+  }
+  return runs;
+}
+
+}  // namespace
+
+StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list) {
+  const ValidMap valid = buffer.valid_map(window);
+  RunCollector collector(i64{1} << valid.shift, valid.bytes >> valid.shift);
+  for (i64 begin = valid.next_valid(0); begin < valid.bytes;) {
+    const i64 end = valid.next_hole(begin);
+    collector.add(begin, end);
+    begin = valid.next_valid(end);
+  }
+  return collector.finish(window, run_list);
+}
+
+StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const RankAccess& access, std::vector<std::byte>& run_list) {
+  const FileRange range = buffer.window(part.window);
+  const i64 unit = buffer.unit_of(range);
+  Cursor runs = access.cursor_in(nullptr, range.begin, part.begin, part.end);
+  StridedRun run = runs.next();
+  if (runs.done() && run.count > 1 && run.stride > run.bytes)   // there are no others
+    return StreamHeader{part.window, run.count * run.bytes, run.offset, 0, run.count, run.stride};
+  RunCollector collector(unit, range.bytes() / unit);
+  for (bool first = true; first || !runs.done(); first = false) {
+    if (!first) run = runs.next();
+    for (i64 i = 0; i < run.count; ++i) collector.add(run.offset + i * run.stride, run.offset + i * run.stride + run.bytes);
+  }
+  return collector.finish(part.window, run_list);
+}
+
+Status check(const WindowBuffer& buffer, const StreamHeader& header) {
+  if (header.parcel != 0) {
+    const bool fits = header.window >= 0 && header.window < buffer.windows() && header.bytes > 0 && header.bytes <= buffer.plan().parcel_bytes;
+    const bool answer_fits = header.first >= 0 && header.first <= buffer.plan().parcel_bytes;
+    const bool plain = header.list_bytes == 0 && header.runs == 0 && header.stride == 0 && header.cache_index < 0;
+    return fits && answer_fits && plain && (header.parcel == 1 || header.parcel == 2) ? ok_status() : Status(malformed());
+  }
+  const bool empty = header.bytes == 0 && header.list_bytes == 0 && header.cache_index < 0;
+  if (header.window == buffer.windows()) return empty ? ok_status() : Status(malformed());
+  if (header.window < 0 || header.window > buffer.windows()) return malformed();
+  if (header.bytes == 0) return empty ? ok_status() : Status(malformed());
+  const FileRange range = buffer.window(header.window);
+  const bool in_window = header.first >= 0 && header.bytes > 0 && header.first <= range.bytes() && header.bytes <= range.bytes() - header.first;
+  const bool list_fits = header.list_bytes >= 0 && header.list_bytes <= range.bytes();
+  return in_window && list_fits ? ok_status() : Status(malformed());
+}
+
+Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamHeader& header, ConstBytes run_list) {
+  if (header.window >= buffer.windows()) return malformed();
+  MERCUTIO_TRY(check(buffer, header));
+  const FileRange range = buffer.window(header.window);
+  const i64 unit = buffer.unit_of(range), units = range.bytes() / unit;
+  std::vector<StreamRun> runs;
+  if (header.one_run()) {
+    runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first), static_cast<std::uint32_t>(header.bytes)});
+  } else if (header.stride != 0) {
+    const bool possible = header.runs > 1 && header.runs <= header.bytes && header.bytes % header.runs == 0 && header.stride > 0 && header.stride <= range.bytes() / (header.runs - 1);
+    if (!possible || header.bytes / header.runs > header.stride) return malformed();
+    const i64 length = header.bytes / header.runs;
+    for (i64 i = 0; i < header.runs; ++i) {
+      runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first + i * header.stride), static_cast<std::uint32_t>(length)});
+    }
+  } else if (header.runs == 0) {
+    if (static_cast<i64>(run_list.size()) != (units + 7) / 8) return malformed();
+    runs = runs_of_bits(run_list, unit, units);
+  } else {
+    if (header.runs < 0 || static_cast<size_t>(header.runs) != run_list.size() / sizeof(StreamRun) || run_list.size() % sizeof(StreamRun) != 0) return malformed();
+    runs.resize(static_cast<size_t>(header.runs));
+    std::memcpy(runs.data(), run_list.data(), run_list.size());
+  }
+  i64 bytes = 0;
+  for (const StreamRun& run : runs) {
+    bytes += run.bytes;
+    if (static_cast<i64>(run.at) + run.bytes > range.bytes() || ((run.at | run.bytes) & (unit - 1)) != 0) return malformed();
+  }
+  if (bytes != header.bytes) return malformed();
+  return runs;
+}
+
+namespace {
+
+bool overlap(const std::vector<StreamRun>& runs, const std::byte* window, const std::byte* packed, i64 bytes) {
+  return packed < window + runs.back().at + runs.back().bytes && window < packed + bytes;
+}
+
+i64 bytes_of(const std::vector<StreamRun>& runs) {
+  i64 bytes = 0;
+  for (const StreamRun& run : runs) bytes += run.bytes;
+  return bytes;
+}
+
+}  // namespace
+
+void pack_runs(const std::vector<StreamRun>& runs, const std::byte* window, std::byte* packed) {
+  const bool in_place = overlap(runs, window, packed, bytes_of(runs));
+  for (const StreamRun& run : runs) {
+    in_place ? static_cast<void>(std::memmove(packed, window + run.at, run.bytes)) : copy_run(packed, window + run.at, run.bytes);
+    packed += run.bytes;
+  }
+}
+
+void unpack_runs(const std::vector<StreamRun>& runs, const std::byte* packed, std::byte* window) {
+  const i64 bytes = bytes_of(runs);
+  if (!overlap(runs, window, packed, bytes)) {
+    for (const StreamRun& run : runs) {
+      copy_run(window + run.at, packed, run.bytes);
+      packed += run.bytes;
+    }
+    return;
+  }
+  packed += bytes;
+  for (auto run = runs.rbegin(); run != runs.rend(); ++run) {
+    packed -= run->bytes;
+    std::memmove(window + run->at, packed, run->bytes);
+  }
+}
+
+void set_valid(const WindowBuffer& buffer, i64 window, const std::vector<StreamRun>& runs) {
+  const ValidMap valid = buffer.valid_map(window);
+  for (const StreamRun& run : runs) {
+    std::byte* const flags = valid.flags + (run.at >> valid.shift);
+    if (run.bytes >> valid.shift == 1)
+      *flags = std::byte{1};
+    else
+      std::memset(flags, 1, static_cast<size_t>(run.bytes >> valid.shift));
+  }
+}
+
+}  // namespace mercutio

@@ -379,8 +379,9 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
     if (on_done) on_done(result);
     in_flight->leave(number);
   };
-  const bool ordered = operation->ordered && counter_ && counter_->sends(), inline_ok = may_run_inline(*operation);
-  const bool sends = operation->collective && (ordered || sends_messages(operation->hints->values));
+  const bool inline_ok = may_run_inline(*operation), counts_by_messages = counter_ && counter_->sends();
+  const bool ordered = operation->ordered && counts_by_messages, in_turns = operation->atomic && turned_ && counts_by_messages;
+  const bool sends = in_turns || (operation->collective && (ordered || sends_messages(operation->hints->values)));
   std::function<bool(bool)> failed;   // until the access is over the Comm is there
   if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   TraceSink* const trace = operation->trace;

@@ -1,5 +1,6 @@
-// Atomic mode. Where writes are seen at once, an access holds a lock of the storage. Where they are seen when they are published, the
-// ranks take turns: an access reads what the last one has published, and publishes what it writes (storage/published.h).
+// Atomic mode. An access holds a lock of the storage. Where not all ranks see that, they take turns (storage/turned.h). So they do where
+// writes are seen when they are published: an access reads what the last one has published, and publishes what it writes
+// (storage/published.h).
 #include <chrono>
 #include <thread>
 
@@ -55,15 +56,15 @@ class HeldTurn final : public HeldLock {
 
 }  // namespace
 
-// Between nodes, locks must be seen by all of them, and data past the lock must be the latest.
+// What a rank reads in its turn, or under its lock, must be the latest. Where nodes keep sizes, only a lock renews them.
 Status OpenFile::check_atomicity() const {
   const Traits& traits = storage_->traits();
   if (published_) return ok_status();
-  if (!traits.can_lock)
-    return Error{ErrorClass::kUnsupportedOperation, "atomic mode needs byte-range locks, which this file system doesn't offer: " + traits.file_system};
+  if (traits.remote_cluster && !traits.can_lock)
+    return Error{ErrorClass::kUnsupportedOperation, "atomic mode on another cluster needs byte-range locks, which its storage doesn't offer: " + traits.file_system};
   const bool seen = traits.coherence == Coherence::kImmediate || caches() == 1;
-  const bool locked = traits.locks_between_nodes || comm_->topology().nodes() == 1;
-  if ((seen && locked) || traits.remote_cluster) return ok_status();
+  const bool sizes_seen = !turned_ || traits.way == CoherenceWay::kNone || caches() == 1;
+  if ((seen && sizes_seen) || traits.remote_cluster) return ok_status();
   return Error{ErrorClass::kUnsupportedOperation, "atomic mode can't hold between nodes on this file system (" + traits.file_system +
                                                       "). " + traits.coherence_advice};
 }
@@ -77,7 +78,7 @@ Status OpenFile::set_atomicity(bool atomic) {
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what is kept of earlier writes must not come after atomic ones
   if (mine && atomic) mine = check_atomicity();
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity", nullptr, &arrival));
-  if (published_ && atomic != atomic_) MERCUTIO_TRY(atomic ? begin_turns() : end_turns());
+  if (turned_ && atomic != atomic_) MERCUTIO_TRY(atomic ? begin_turns() : end_turns());
   trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);
   atomic_ = atomic;
   trace_since(TraceKind::kSetting, arrival, "MPI_File_set_atomicity");
@@ -102,14 +103,16 @@ Status OpenFile::begin_turns() {
     return ok_status();
   });
   MERCUTIO_TRY(agreed(mine));
-  published_->begin_atomic(std::move(alone), [turns]() -> Result<std::unique_ptr<HeldLock>> {
+  const Turned::TakeTurn take_turn = [turns]() -> Result<std::unique_ptr<HeldLock>> {
     MERCUTIO_TRY(turns->wait());
     return std::unique_ptr<HeldLock>(std::make_unique<HeldTurn>(turns));
-  });
+  };
+  published_ ? published_->begin_atomic(std::move(alone), take_turn) : turned_->begin_turns(take_turn);
   return ok_status();
 }
 
 Status OpenFile::end_turns() {
+  if (!published_) return turned_->end_turns(), ok_status();
   Status mine = attempt([this] { return published_->end_atomic(); });
   return publishes_ ? publish_all(std::move(mine)) : agreed(std::move(mine));
 }

@@ -249,10 +249,15 @@ Status OpenFile::wrap(std::unique_ptr<Storage> opened) {
   if (facts_) opened = make_deferred(std::move(opened), [this, options = options_to_open(false, false)] { return open_later(options); }, *facts_);
   storage_ = hints_->values.mercutio_dry_run ? make_dry(std::move(opened)) : std::move(opened);
   published_ = nullptr;
+  turned_ = nullptr;
   if (storage_->traits().coherence == Coherence::kAfterPublish) {
     auto published = make_published(std::move(storage_), {.one_rank = comm_->size() == 1, .files = context_.published});
-    published_ = published.get();
+    turned_ = published_ = published.get();
     storage_ = std::move(published);
+  } else if (!locks_hold(storage_->traits())) {
+    auto turned = std::make_unique<Turned>(std::move(storage_));
+    turned_ = turned.get();
+    storage_ = std::move(turned);
   }
   direct_ = storage_.get();
   keeps_writes_ = direct_->traits().keeps_writes;
@@ -333,6 +338,11 @@ void OpenFile::prepare_shared_locks() {
 // The nodes, or the ranks, each of which may keep parts of the file to itself.
 i64 OpenFile::caches() const {
   return storage_->traits().caches_per_rank ? comm_->size() : comm_->topology().nodes();
+}
+
+// Whether all ranks see a lock. Those of another cluster are its server's, for this open and others alike.
+bool OpenFile::locks_hold(const Traits& traits) const {
+  return traits.remote_cluster || (traits.can_lock && (traits.locks_between_nodes || comm_->topology().nodes() == 1));
 }
 
 // Nodes that don't see each other's writes would give wrong bytes without an error, so such a file isn't opened for writing on

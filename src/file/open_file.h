@@ -154,6 +154,7 @@ class OpenFile final : public File {
   Status share_first_open(const Opening& opening);
   Status open_storage(Opening& opening);
   i64 caches() const;
+  bool locks_hold(const Traits& traits) const;
   void prepare_shared_locks();
   Status check_coherence() const;
   Status check_same_file(i64 lowest, i64 highest) const;
@@ -289,6 +290,7 @@ class OpenFile final : public File {
   std::unique_ptr<SharedCounter> counter_;
   Status counter_status_ = ok_status();
   bool readable_ = true;  // the storage may be read, on every rank
+  Turned* turned_ = nullptr;         // of storage_, where in atomic mode locks don't do
   Published* published_ = nullptr;   // of storage_, where writes are seen when they are published
   Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
   LazyWrites* lazy_ = nullptr;   // storage_, where small writes are kept until the ranks write them together

@@ -230,22 +230,19 @@ class PublishedFile final : public Published {
 
   void begin_atomic(std::unique_ptr<Storage> alone, TakeTurn take_turn) override {
     alone_ = std::move(alone);
-    take_turn_ = std::move(take_turn);
+    begin_turns(std::move(take_turn));
   }
   Status end_atomic() override {
-    take_turn_ = nullptr;
+    end_turns();
     const std::unique_ptr<Storage> alone = std::move(alone_);
     return alone ? alone->close() : ok_status();
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    if (!take_turn_) return inner_->lock(begin, end, exclusive);
-    MERCUTIO_LET(auto turn, take_turn_());
+    if (!takes_turns()) return inner_->lock(begin, end, exclusive);
+    MERCUTIO_LET(auto turn, take_turn());
     auto held = std::make_unique<AtomicTurn>(alone_.get(), std::move(turn));
     if (alone_) MERCUTIO_TRY(alone_->refresh());
     return std::unique_ptr<HeldLock>(std::move(held));
-  }
-  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
-    return take_turn_ ? lock(begin, end, exclusive) : inner_->try_lock(begin, end, exclusive);
   }
 
  private:
@@ -299,7 +296,6 @@ class PublishedFile final : public Published {
   PublishedFiles* const files_;
   std::atomic<bool> wrote_{false};   // since it was published
   std::unique_ptr<Storage> alone_;   // in atomic mode, unless this is the only rank
-  TakeTurn take_turn_;               // in atomic mode
 };
 
 void PublishedFiles::add(PublishedFile& file) {

@@ -13,20 +13,18 @@
 // rank holds at a time. Cost: an atomic access makes the file anew.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "base/thread_annotations.h"
-#include "storage/forwarding.h"
+#include "storage/turned.h"
 
 namespace mercutio {
 
-class Published : public Forwarding {
+class Published : public Turned {
  public:
-  using TakeTurn = std::function<Result<std::unique_ptr<HeldLock>>()>;
-  explicit Published(std::unique_ptr<Storage> inner) : Forwarding(std::move(inner)) {}
+  explicit Published(std::unique_ptr<Storage> inner) : Turned(std::move(inner)) {}
 
   // What is written to this storage is only noted as this rank's own. It refers to the file.
   virtual std::unique_ptr<Storage> own_writes() = 0;

@@ -89,6 +89,35 @@ static void partly_overlapping(int kind) {
   MPI_Type_free(&filetype);
 }
 
+// The same with so many pieces at unequal distances that one request of the storage can't have all of them.
+static void overlapping_irregular_writes(void) {
+  enum { kMany = 1000 };
+  MPI_File fh = ck_open(ck_fresh("any_wins"), MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Datatype filetype;
+  const int bytes = kMany * kPiece;
+  int *places = malloc(kMany * sizeof *places);
+  char *out = malloc((size_t)bytes), *in = malloc((size_t)bytes);
+  for (int i = 0; i < kMany; i++) places[i] = 40 * i + i * 7919 % 17;
+  MPI_Type_create_indexed_block(kMany, kPiece, places, MPI_CHAR, &filetype);
+  MPI_Type_commit(&filetype);
+  CHECK_OK(MPI_File_set_view(fh, 3, MPI_CHAR, filetype, "native", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_set_atomicity(fh, 1));
+  memset(out, 'A' + ck_rank, (size_t)bytes);
+  for (int turn = 0; turn < 2 * kTurns; turn++) {
+    CHECK_OK((turn % 2 ? MPI_File_write_at_all : MPI_File_write_at)(fh, 0, out, bytes, MPI_CHAR, MPI_STATUS_IGNORE));
+    CHECK_OK(MPI_File_read_at(fh, 0, in, bytes, MPI_CHAR, MPI_STATUS_IGNORE));
+    CHECK(in[0] >= 'A' && in[0] < 'A' + ck_size);
+    for (int i = 1; i < bytes; i++)
+      if (!CHECK(in[i] == in[0])) break;
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  CHECK_OK(MPI_File_close(&fh));
+  MPI_Type_free(&filetype);
+  free(places);
+  free(out);
+  free(in);
+}
+
 // In atomic mode data is there as soon as the call has returned: a message is all the other rank needs.
 static void atomic_is_seen_at_once(void) {
   MPI_File fh = ck_create("f");
@@ -281,6 +310,7 @@ int main(int argc, char **argv) {
     RUN_FOR(sync_barrier_sync, ck_kind_names[k], k);
     RUN_FOR(close_and_open, ck_kind_names[k], k);
   }
+  if (locks) RUN(overlapping_irregular_writes);
   if (locks) RUN(atomic_is_seen_at_once);
   if (locks) RUN(atomic_shared);
   RUN(two_handles);

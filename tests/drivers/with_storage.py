@@ -29,7 +29,7 @@ from systems import SYSTEMS  # noqa: E402
 
 MOUNTED = {"gluster": "gluster-driver", "cephfs": "cephfs"}
 PROGRAMS = ["explicit", "views", "pointers", "shared", "split", "requests", "consistency", "manipulation", "info"]
-CONFORMANCE_OPTIONS = {"pvfs2": ["--opaque", "--no-locks"]}
+CONFORMANCE_OPTIONS = {"pvfs2": ["--opaque"]}
 
 
 @contextlib.contextmanager

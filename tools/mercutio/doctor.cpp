@@ -229,7 +229,7 @@ void judge_coherence(Report& report, std::map<std::string, std::string>& values)
   if (values["locks"] == "seen")
     report.ok("locks of nodes", "are respected by others");
   else
-    report.note("locks of nodes", "are not respected by others: no atomic mode between nodes");
+    report.note("locks of nodes", "are not respected by others: in atomic mode the ranks take turns, or it is refused (docs/centres/storage.md)");
   if (values["sizes"] != "seen") report.note("sizes", "that another node has changed are not seen");
   if (writes != "at once" && values["direct"] != "seen" && writes != "after a lock")
     report.problem("coherence", "nothing makes nodes see each other's writes here: write from the ranks of one node (docs/centres/storage.md)");

@@ -115,7 +115,7 @@ Finding check_locks(const std::string& directory) {
   if (fcntl(scratch.fd(), F_SETLK, &mine) != 0) {
     return {Verdict::kNote, "range locks",
             "not supported here" + because(errno) +
-                "; atomic mode and read-modify-write between nodes are not possible, other accesses are not concerned"};
+                "; in atomic mode the ranks take turns, or it is refused, and writes with gaps are not merged"};
   }
   if (child_sees_lock(scratch.fd()) != 1) {
     return {Verdict::kNote, "range locks",

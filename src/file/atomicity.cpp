@@ -77,7 +77,7 @@ Status OpenFile::set_atomicity(bool atomic) {
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what is kept of earlier writes must not come after atomic ones
   if (mine && atomic) mine = check_atomicity();
-  MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0}, "the atomicity", nullptr, &arrival));
+  MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0, turned_ ? 1 : 0}, "the atomicity, and whether the file system is mounted with locks,", nullptr, &arrival));
   if (turned_ && atomic != atomic_) MERCUTIO_TRY(atomic ? begin_turns() : end_turns());
   trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);
   atomic_ = atomic;

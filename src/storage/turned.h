@@ -20,6 +20,10 @@ class Turned : public Forwarding {
   void begin_turns(TakeTurn take_turn) { take_turn_ = std::move(take_turn); }
   void end_turns() { take_turn_ = nullptr; }
 
+  Status close() override {
+    end_turns();
+    return inner_->close();
+  }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     return takes_turns() ? take_turn_() : inner_->lock(begin, end, exclusive);
   }

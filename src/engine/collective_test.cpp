@@ -12,11 +12,6 @@ namespace {
 
 using namespace mercutio::testing;
 
-template <class T>
-T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
-}
-
 Hints random_hints(Random& random, i64 ranks) {
   static constexpr Toggle kToggles[] = {Toggle::kAutomatic, Toggle::kEnable, Toggle::kEnable, Toggle::kDisable};
   static constexpr i64 kBuffers[] = {1, 16, 64, 1000, 8 * MiB};

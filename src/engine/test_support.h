@@ -24,6 +24,12 @@ T run(Task<T> task, Backoff&& backoff) {
   return task.take();
 }
 
+// The same on a rank of `comm`.
+template <class T>
+T drive(Comm& comm, Task<T> task) {
+  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
+}
+
 using Random = std::mt19937_64;
 inline i64 pick(Random& random, i64 low, i64 high) {   // both included
   return low + static_cast<i64>(random() % static_cast<std::uint64_t>(high - low + 1));

@@ -17,11 +17,6 @@ namespace {
 
 using namespace mercutio::testing;
 
-template <class T>
-T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
-}
-
 Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Ticket>(NodeArena::of(comm))}; }
 
 Channel channel_on_any_nodes(Comm& comm) { return NodeArena::of(comm) ? next_channel(comm) : Channel{&comm, 1}; }

@@ -13,11 +13,6 @@ namespace {
 
 using namespace mercutio::testing;
 
-template <class T>
-T drive(Comm& comm, Task<T> task) {
-  return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
-}
-
 ErrorClass class_of(const Status& status) {
   return status ? ErrorClass::kNone : status.error().cls;
 }

@@ -158,8 +158,8 @@ typedef struct mercutio_driver {
   int (*get_traits)(mercutio_driver_file* file, mercutio_driver_traits* traits);
 
   /* Optional, both or none: locks a range against other locks, also those of other threads and of other opens in this process. Sets
-   * *lock to what `unlock` then gets, once. Locks may end in any order. NULL: in atomic mode the ranks of an open
-   * take turns. */
+   * *lock to what `unlock` then gets, once. Locks may end in any order. NULL: in atomic mode the ranks of an
+   * open take turns. */
   int (*lock)(mercutio_driver_file* file, const mercutio_driver_range* range, void** lock);
   int (*unlock)(mercutio_driver_file* file, void* lock);
 

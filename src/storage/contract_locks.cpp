@@ -40,7 +40,7 @@ void tried_locks(ContractRun& run) {
     const auto taken = storage->try_lock(50, 60, true);
     run.expect(taken.ok() && !*taken, "a range that is locked is refused at once, without an error");
     const auto free = storage->try_lock(100, 110, true);
-    run.expect(free.ok() && *free, "the range beside it can be locked");
+    run.expect(free.ok() && *free, "the range after it can be locked");
   }
   for (const i64 at : {0, 99}) {
     const auto taken = second->try_lock(at, at + 1, true);

@@ -239,7 +239,7 @@ class PublishedFile final : public Published {
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
     if (!takes_turns()) return inner_->lock(begin, end, exclusive);
-    MERCUTIO_LET(auto turn, take_turn());
+    MERCUTIO_LET(auto turn, Turned::lock(begin, end, exclusive));
     auto held = std::make_unique<AtomicTurn>(alone_.get(), std::move(turn));
     if (alone_) MERCUTIO_TRY(alone_->refresh());
     return std::unique_ptr<HeldLock>(std::move(held));

@@ -36,7 +36,6 @@ class Turned : public Forwarding {
 
  protected:
   bool takes_turns() const { return take_turn_ != nullptr; }
-  Result<std::unique_ptr<HeldLock>> take_turn() { return take_turn_(); }
 
  private:
   TakeTurn take_turn_;

@@ -40,6 +40,13 @@ static void flags_differ(void) {
   CHECK_OK(MPI_File_close(&fh));
 }
 
+// All of it was written by one rank.
+static void expect_one_letter(const char *in, int bytes) {
+  CHECK(in[0] >= 'A' && in[0] < 'A' + ck_size);
+  for (int i = 1; i < bytes; i++)
+    if (!CHECK(in[i] == in[0])) break;
+}
+
 // All ranks write the same noncontiguous pieces again and again, each its own letter: afterwards, and in between for a
 // reader, the pieces all hold one letter. Without atomic mode, they may mix.
 static void overlapping_writes(int kind) {
@@ -58,9 +65,7 @@ static void overlapping_writes(int kind) {
     CHECK_COUNT(status, MPI_CHAR, sizeof out);
     CHECK_OK(ck_read(kind, fh, 0, in, sizeof in, MPI_CHAR, &status));
     CHECK_COUNT(status, MPI_CHAR, sizeof in);
-    CHECK(in[0] >= 'A' && in[0] < 'A' + ck_size);
-    for (size_t i = 1; i < sizeof in; i++)
-      if (!CHECK(in[i] == in[0])) break;
+    expect_one_letter(in, sizeof in);
   }
   CHECK_OK(MPI_File_close(&fh));
   MPI_Type_free(&filetype);
@@ -82,8 +87,7 @@ static void partly_overlapping(int kind) {
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_read_at(fh, 0, in, sizeof in, MPI_CHAR, MPI_STATUS_IGNORE));   // shared with the rank before
   CHECK(in[0] == 'A' + ck_rank || (ck_rank > 0 && in[0] == 'A' + ck_rank - 1));
-  for (size_t i = 1; i < sizeof in; i++)
-    if (!CHECK(in[i] == in[0])) break;
+  expect_one_letter(in, sizeof in);
   MPI_Barrier(MPI_COMM_WORLD);
   CHECK_OK(MPI_File_close(&fh));
   MPI_Type_free(&filetype);
@@ -106,9 +110,7 @@ static void overlapping_irregular_writes(void) {
   for (int turn = 0; turn < 2 * kTurns; turn++) {
     CHECK_OK((turn % 2 ? MPI_File_write_at_all : MPI_File_write_at)(fh, 0, out, bytes, MPI_CHAR, MPI_STATUS_IGNORE));
     CHECK_OK(MPI_File_read_at(fh, 0, in, bytes, MPI_CHAR, MPI_STATUS_IGNORE));
-    CHECK(in[0] >= 'A' && in[0] < 'A' + ck_size);
-    for (int i = 1; i < bytes; i++)
-      if (!CHECK(in[i] == in[0])) break;
+    expect_one_letter(in, bytes);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   CHECK_OK(MPI_File_close(&fh));

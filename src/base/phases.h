@@ -62,6 +62,12 @@ class PhaseClock {
   i64 last_ns() const { return last_ns_; }  // of the last reading
   // The time since the last switch is charged to `phase` after all.
   void call_it(Phase phase) { current_ = phase; }
+  // Time that was charged to one phase is charged to another one after all.
+  void reassign(Phase from, Phase to, i64 ns) {
+    if (!running_ || ns <= 0) return;
+    spent_[static_cast<std::size_t>(from)] -= ns;
+    spent_[static_cast<std::size_t>(to)] += ns;
+  }
   i64 switches() const { return switches_; }
   // Number of transfers in flight. While there are any, waiting counts as kStorage.
   void transfers(i64 change) { transfers_ += change; }

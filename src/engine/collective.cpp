@@ -28,13 +28,6 @@ void clip_to_file(RankAccess& peer, i64 file_bytes) {
   peer.last = file_bytes;
 }
 
-// Moves this rank's own data, and records whether a read blocked, on which the next plan depends.
-Result<i64> move_own(const EngineFile& file, const Access& access, bool atomic) {
-  if (access.bytes == 0) return i64{0};
-  const auto move = [&] { return attempt([&] { return independent(file, access, IndependentOptions{atomic}); }); };
-  return reads(access) ? probe_read(file, access.bytes, move) : move();
-}
-
 // Flushes the aggregator's cache after a write: later writes of these bytes by other ranks must reach the file after it.
 Status flush_after_write(const EngineFile& file, const Access& access, Status stored) {
   if (reads(access)) return stored;
@@ -118,7 +111,7 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   co_return mine.end - mine.begin;
 }
 
-// Some rank takes part with an Error. No rank moves data, and all return that Error.
+// Some rank takes part with an Error. No rank goes on to move data, and all return that Error.
 Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
   Status why = co_await agree(channel, std::move(mine));
   if (!why.ok()) co_return std::move(why).error();
@@ -141,33 +134,33 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
   Agreed agreed;
   agreed.atomic = options.atomic;
   Result<i64> moved = i64{0};
-  if (!options.individual) counters.clock.enter(Phase::kArrive);
   if (!options.individual && !options.declined && may_move_runs(file, channel)) {
+    counters.clock.enter(Phase::kArrive);
     co_await until([&] { return channel.ticket->is_current(); });
     if (expects_runs(file, access.direction)) {
       std::optional<Result<i64>> run = co_await move_runs(file, channel, access.direction, run_of(file, access, options));
       if (run && options.more) *options.more = false;
       if (run) co_return told(*std::move(run));
       options.declined = true;
-      counters.clock.enter(Phase::kArrive);
     }
   }
   if (!options.individual) {
+    counters.clock.enter(Phase::kArrive);
     if (Status entered = co_await enter(file, channel, access, options, agreed); !entered) moved = std::move(entered).error();
     counters.clock.enter(Phase::kOwn);
     if (moved && options.more) *options.more = agreed.more;
   }
   if (!moved) {
     // without communication the other ranks cannot be informed
+  } else if (agreed.moved) {
+    moved = *agreed.moved;
   } else if (agreed.failed) {
     moved = co_await fail_together(channel, options.entry);
   } else if (agreed.plan && agreed.plan->exchanges()) {
     if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
     moved = co_await exchange_and_agree(file, channel, access, agreed);
   } else {
-    if (agreed.plan && agreed.plan->strategy == Strategy::kList) file.sieving = Toggle::kDisable;
-    if (agreed.plan && agreed.plan->strategy == Strategy::kSieve) file.sieving = Toggle::kEnable;
-    moved = move_own(file, access, agreed.atomic);
+    moved = move_own(file, access, agreed.plan.get(), agreed.atomic);
     Status status = std::move(options.entry);   // not a conditional inside the co_await: g++ 12 evaluates both arms there
     if (!moved) status = moved.error();
     counters.clock.enter(Phase::kAgree);

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "engine/agreement/messages.h"
+#include "engine/early.h"
 #include "engine/node_entry.h"
 #include "engine/agreement/peers.h"
 #include "engine/io/pieces.h"
@@ -382,6 +383,25 @@ Task<Status> plan_access(const EngineFile& file, const Channel& channel, Pattern
   co_return ok_status();
 }
 
+// An access that, as far as this rank knows, repeats the last one with its plan.
+EarlyMove repeat_early(const EngineFile& file, const Access& access, const PatternMemory::Last& last, Repetition& mine) {
+  if (mine.words[Repetition::kStanding] != Repetition::kRepeats || last.all.circumstances.atomic != 0) return {};
+  const bool goes_early = last.expected && file.patterns->moves_early(access.direction);
+  const EarlyMove early = move_early(file, goes_early, [&] { return move_own(file, access, last.plan.get(), /*atomic=*/false); });
+  if (early.may) mine.words[Repetition::kStanding] = early.moved ? Repetition::kMovedEarly : Repetition::kMayBeEarly;
+  mine.words[Repetition::kSize] = early.ns;
+  return early;
+}
+
+// `all` repeat the last access with its plan. The bytes moved by this rank, if all have moved early.
+std::optional<i64> moved_early(const EngineFile& file, Direction direction, const EarlyMove& early, const Repetition& all) {
+  const i64 standing = all.words[Repetition::kStanding];
+  file.patterns->saw_own(direction, /*own=*/true, standing <= Repetition::kMayBeEarly);
+  if (standing != Repetition::kMovedEarly) return std::nullopt;
+  end_wait(file.counters->clock, early, all.words[Repetition::kSize]);
+  return early.moved;
+}
+
 }  // namespace
 
 Task<Status> enter(const EngineFile& file, const Channel& channel, const Access& access,
@@ -397,6 +417,9 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
     i64& form = mine.repetition.words[Repetition::kForm];
     form = std::max<i64>(form, Repetition::kNoRun);
   }
+  const bool reuses = remembers && may_reuse_plan(file, access.direction);
+  EarlyMove early;
+  if (reuses && !options.declined && !options.alone) early = repeat_early(file, access, *last, mine.repetition);
   Repetition repetition = mine.repetition;   // in the end, the maxima of all ranks
   const bool whole = channel.ticket && channel.ticket->arena().whole(), known = last.has_value();
   if (known && last->expected && whole) {   // as all_reduce does, which takes a frame
@@ -413,7 +436,9 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   }
   if (repeated) {
     last->expected = true;
-    if (reuse_plan(file, access.direction, repetition, agreed)) {
+    if (reuses) {
+      reuse_plan(file, access.direction, repetition, agreed);
+      agreed.moved = moved_early(file, access.direction, early, repetition);
       const bool runs = repetition.words[Repetition::kForm] == Repetition::kRun && are_runs(last->all);
       if (counts_runs) file.patterns->saw_runs(access.direction, runs);
       co_return ok_status();
@@ -426,6 +451,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
     const bool expected = !known || gathered->repeated;
     last.emplace(mine, *std::move(gathered), expected);
   }
+  if (remembers) file.patterns->saw_own(access.direction, /*own=*/false, /*may=*/false);
   agreed.mine = mine.summary;
   agreed.failed = last->all.circumstances.failed != 0;
   agreed.more = last->all.circumstances.more != 0;

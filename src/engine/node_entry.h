@@ -65,14 +65,15 @@ struct Circumstances {
 // How an access compares with the last one of its direction, on one rank, or as maxima over several. If all repeat it,
 // moved by the same distance, this is all they must know of each other. Less than a cache line.
 struct Repetition {
-  enum Word { kChanged, kFarthest, kInverseNearest, kForm, kSize, kFileBytes, kInverseAlignment, kWords };
-  // kChanged: more than the position has changed. The distances are of ranks with data. kSize: reading: as in
-  // Circumstances; writing: whether signatures have changed. Inverse values (~) have their minimum where the values
-  // have their maximum.
-  i64 words[kWords] = {1, INT64_MIN, INT64_MIN, 0, 0, -1, INT64_MIN};
+  enum Word { kStanding, kFarthest, kInverseNearest, kForm, kSize, kFileBytes, kInverseAlignment, kWords };
+  // kMovedEarly: its data has been moved (engine/early.h). kMayBeEarly: it may be moved early. kChanged: more than the position has changed.
+  enum Standing : i64 { kMovedEarly, kMayBeEarly, kRepeats, kChanged };
+  // The distances are of ranks with data. kSize: reading: as in Circumstances; writing: whether signatures have changed; of a plan that is used
+  // again: the time of the early move. Inverse values (~) have their minimum where the values have their maximum.
+  i64 words[kWords] = {kChanged, INT64_MIN, INT64_MIN, 0, 0, -1, INT64_MIN};
 
   bool repeats() const {
-    return words[kChanged] == 0 && (words[kFarthest] == INT64_MIN || words[kFarthest] == ~words[kInverseNearest]);
+    return words[kStanding] != kChanged && (words[kFarthest] == INT64_MIN || words[kFarthest] == ~words[kInverseNearest]);
   }
   // kNoRun: the rank could not move it as a run (engine/runs.h). kMore: nor is this the last round of the access.
   enum Form : i64 { kRun, kNoRun, kMore };
@@ -148,6 +149,18 @@ class PatternMemory {
     Runs& runs = runs_[index(direction)];
     runs = {moved, 0, moved ? 1 : std::min(2 * runs.patience, kMostPatience)};
   }
+  // Whether the ranks move their data early the next time (engine/early.h).
+  static constexpr i64 kReadsBeforeEarly = 1, kWritesBeforeEarly = 16;
+  bool moves_early(Direction direction) const {
+    const Early& early = early_[index(direction)];
+    return !early.is_over && early.accesses >= (direction == Direction::kRead ? kReadsBeforeEarly : kWritesBeforeEarly);
+  }
+  // Of each access: whether all ranks have moved their own data, and whether nothing on any rank keeps them from doing so early.
+  void saw_own(Direction direction, bool own, bool may) {
+    Early& early = early_[index(direction)];
+    if (own && !may && direction == Direction::kWrite && moves_early(direction)) early.is_over = true;
+    early.accesses = own && may ? early.accesses + 1 : 0;
+  }
   // Of an access that was not tried: whether its pattern has runs.
   void saw_runs(Direction direction, bool runs) {
     Runs& last = runs_[index(direction)];
@@ -166,6 +179,11 @@ class PatternMemory {
   };
   static constexpr i64 kMostPatience = 1024;
   std::array<Runs, 2> runs_;
+  struct Early {
+    i64 accesses = 0;   // in succession, in which each rank moved its own data and might have done so early
+    bool is_over = false;
+  };
+  std::array<Early, 2> early_;
 };
 
 }  // namespace mercutio

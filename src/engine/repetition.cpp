@@ -26,7 +26,7 @@ Repetition repetition_of(const PatternMemory::Last& last, const Entry& now) {
   // An exchange of other bytes has another key.
   if (last.all.dense_key != 0 && !same_bytes && !last.plan) return {};
   Repetition mine;
-  mine.words[Repetition::kChanged] = 0;
+  mine.words[Repetition::kStanding] = Repetition::kRepeats;
   if (now.summary.bytes > 0) mine.words[Repetition::kFarthest] = distance;
   if (now.summary.bytes > 0) mine.words[Repetition::kInverseNearest] = ~distance;
   mine.words[Repetition::kForm] = circumstances.more != 0 ? Repetition::kMore : Repetition::kRun;
@@ -42,17 +42,20 @@ void reduce_node(const NodeArena& arena, Repetition& all) {
   reduce_node(arena, all.words, Reduce::kMax);
 }
 
-bool reuse_plan(const EngineFile& file, Direction direction, const Repetition& all, Agreed& agreed) {
+bool may_reuse_plan(const EngineFile& file, Direction direction) {
+  const std::optional<PatternMemory::Last>& last = file.patterns->last(direction);
+  if (!last || !last->plan || file.hints_edition == 0 || last->hints_edition != file.hints_edition) return false;
+  return !(file.adapter && file.adapter->searches(direction));
+}
+
+void reuse_plan(const EngineFile& file, Direction direction, const Repetition& all, Agreed& agreed) {
   const PatternMemory::Last& last = *file.patterns->last(direction);
-  if (!last.plan || file.hints_edition == 0 || last.hints_edition != file.hints_edition) return false;
-  if (file.adapter && file.adapter->searches(direction)) return false;
   const i64 start = file.trace ? now_ns() : 0;
   agreed.plan = last.plan;
   agreed.more = all.more();
   agreed.atomic = last.all.circumstances.atomic != 0;
   file.counters->plans_reused += 1;
   record(file, TraceKind::kPlan, start, 0, -1);
-  return true;
 }
 
 void move_to(PatternMemory::Last& last, const Entry& mine, const Repetition& all) {

@@ -15,8 +15,10 @@ Repetition repetition_of(const PatternMemory::Last& last, const Entry& now);
 // The maxima over the ranks of the node, after a gather of repetitions or of entries.
 void reduce_node(const NodeArena& arena, Repetition& all);
 
-// For a repetition by all ranks. Fills `agreed` with the plan of the last access. False: the access must be planned.
-bool reuse_plan(const EngineFile& file, Direction direction, const Repetition& all, Agreed& agreed);
+// Whether a repetition by all ranks needs no plan of its own. The same on all ranks.
+bool may_reuse_plan(const EngineFile& file, Direction direction);
+// Then: fills `agreed` with the plan of the last access.
+void reuse_plan(const EngineFile& file, Direction direction, const Repetition& all, Agreed& agreed);
 // What would have been gathered of it. `last` is this access then.
 void move_to(PatternMemory::Last& last, const Entry& mine, const Repetition& all);
 void remember_plan(const EngineFile& file, PatternMemory::Last& last, const std::shared_ptr<const Plan>& plan);

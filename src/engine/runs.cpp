@@ -43,12 +43,15 @@ std::optional<IoPiece> run_of(const EngineFile& file, const Access& access, cons
 }
 
 RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction direction, const std::optional<IoPiece>& mine)
-    : file_(file), channel_(channel), direction_(direction), mine_(mine.value_or(IoPiece{})) {
+    : file_(file), channel_(channel), direction_(direction), mine_(mine.value_or(IoPiece{})),
+      early_(move_early(file, mine && file.patterns->moves_early(direction), [&] { return move_own(); })) {
+  entry_.flags = early_.may ? kMayMoveEarly : 0;
   if (!mine) return;
-  entry_.flags = flags();
+  entry_.flags |= flags();
   entry_.offset = mine_.offset;
   entry_.bytes = mine_.bytes;
-  if (reads() || (entry_.flags & kMayBeLed) == 0 || mine_.bytes == 0) return;
+  entry_.early_ns = early_.ns;
+  if (reads() || (entry_.flags & kMayBeLed) == 0 || mine_.bytes == 0 || mine_.bytes > most_led_bytes()) return;
   std::memcpy(entry_.data, mine_.data, static_cast<size_t>(mine_.bytes));
   entry_bytes_ += static_cast<size_t>(mine_.bytes);
 }
@@ -57,78 +60,80 @@ void RunAccess::enter(Phase phase) const {
   if (file_.counters) file_.counters->clock.enter(phase);
 }
 
-void RunAccess::copied(i64 bytes) const {
-  if (file_.counters) file_.counters->copied_bytes += bytes;
-}
-
 i64 RunAccess::flags() const {
-  if (!hints_permit_runs(file_, direction_)) return 0;
+  const i64 flags = early_.moved ? kMovedEarly : 0;
+  if (!hints_permit_runs(file_, direction_)) return flags;
   const bool plain = buffering_of(file_, direction_) == Toggle::kAutomatic && file_.hints->mercutio_exchange == WantedExchange::kAuto;
-  const bool may_be_led = plain && mine_.bytes <= kEntryBytes && only_copies(file_);
-  return may_be_led ? kMovesOwn | kMayBeLed : kMovesOwn;
+  return flags | kMovesOwn | (plain && only_copies(file_) ? kMayBeLed : 0);
 }
 
 bool RunAccess::decide() {
-  enter(Phase::kOwn);
-  way_ = way_of_all();
-  own_ = entry_of(channel_.ticket->arena().my_index()).data;
-  file_.patterns->tried_runs(direction_, way_ != Way::kNone);
-  return way_ != Way::kNone;
-}
-
-RunAccess::Way RunAccess::way_of_all() {
   const i64 ranks = channel_.comm->size();
-  bool disjoint = true;
-  i64 flags = kMovesOwn | kMayBeLed;
+  i64 flags = kMovesOwn | kMayBeLed | kMovedEarly | kMayMoveEarly, longest_ns = 0;
   for (i64 i = 0; i < ranks; ++i) {
-    Entry& entry = entry_of(i);
+    const Entry& entry = entry_of(i);
     flags &= entry.flags;
+    longest_ns = std::max(longest_ns, entry.early_ns);
     if (entry.bytes > 0) entries_[count_++] = &entry;
   }
+  over_ = (flags & kMovedEarly) != 0;
+  if (over_) moved_ = *early_.moved;
+  if (over_ && file_.counters) end_wait(file_.counters->clock, early_, longest_ns);
+  enter(Phase::kOwn);
+  way_ = way_of_all(flags);
+  file_.patterns->tried_runs(direction_, way_ != Way::kNone);
+  file_.patterns->saw_own(direction_, way_ == Way::kOwn, (flags & kMayMoveEarly) != 0);
+  const bool goes_on = !over_ && way_ == Way::kNone;
+  if (!goes_on && file_.trace && file_.trace->keeps_texts()) record(file_, TraceKind::kPlan, now_ns(), 0, -1, text());
+  return !goes_on;
+}
+
+RunAccess::Way RunAccess::way_of_all(i64 flags) {
   if ((flags & kMovesOwn) == 0) return Way::kNone;
   const auto by_offset = [](const Entry* a, const Entry* b) { return a->offset < b->offset; };
   const auto entries = std::span(entries_).first(count_);
   if (!std::is_sorted(entries.begin(), entries.end(), by_offset)) std::sort(entries.begin(), entries.end(), by_offset);
-  i64 end = -1, bytes = 0;   // end of the entries so far, and bytes that they cover
+  bool disjoint = true;
+  i64 end = -1, bytes = 0, longest = 0;   // of the entries so far
   for (const Entry* const entry : entries) {
     disjoint = disjoint && entry->offset >= end;
-    const i64 more = std::max<i64>(0, entry->end() - std::max(end, entry->offset));
     if (entry->offset > end && ++piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1] = IoPiece{entry->offset};
-    if (piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1].bytes += more;
-    bytes += more;
+    if (piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1].bytes += entry->bytes;
+    bytes += entry->bytes;
+    longest = std::max(longest, entry->bytes);
     end = std::max(end, entry->end());
   }
-  const bool few = bytes <= kMostLedBytes && piece_count_ <= (reads() ? kMostLedReads : kMostLedWrites);
-  if ((flags & kMayBeLed) != 0 && few && (reads() || disjoint)) return Way::kLed;
-  return disjoint ? Way::kOwn : Way::kNone;
+  const bool copies = (flags & kMayBeLed) != 0;
+  if (reads()) return disjoint || (copies && longest <= kEntryBytes) ? Way::kOwn : Way::kNone;
+  if (!disjoint) return Way::kNone;
+  const bool few = longest <= most_led_bytes() && bytes <= kMostLedBytes && piece_count_ <= kMostLedPieces;
+  return copies && few ? Way::kLed : Way::kOwn;
 }
 
 Status RunAccess::move() {
   const bool is_led = way_ == Way::kLed && !channel_.ticket->arena().is_first();
-  if (file_.trace && file_.trace->keeps_texts()) record(file_, TraceKind::kPlan, now_ns(), 0, -1, text());
   Status moved = attempt([&]() -> Status {
     if (is_led || count_ == 0) return ok_status();
     if (way_ == Way::kLed) return lead();
     MERCUTIO_LET(moved_, move_own());
     return ok_status();
   });
-  if (way_ == Way::kLed) copied(mine_.bytes);
+  if (way_ == Way::kLed) moved_ = mine_.bytes;
+  if (way_ == Way::kLed && file_.counters) file_.counters->copied_bytes += mine_.bytes;
   enter(is_led ? Phase::kWait : Phase::kAgree);
   return moved;
 }
 
 const char* RunAccess::text() const {
-  const bool led = way_ == Way::kLed;
-  if (reads()) return led ? "read: one run of each rank\nstrategy:  runs   # few bytes on one node: rank 0 reads them\n"
-                          : "read: one run of each rank\nstrategy:  runs   # disjoint, on one node: each rank reads its own\n";
-  return led ? "write: one run of each rank\nstrategy:  runs   # few bytes on one node: rank 0 writes them\n"
-             : "write: one run of each rank\nstrategy:  runs   # disjoint, on one node: each rank writes its own\n";
+  if (way_ == Way::kLed && !over_) return "write: one run of each rank\nstrategy:  runs   # few bytes of many ranks on one node: rank 0 writes them\n";
+  return reads() ? "read: one run of each rank\nstrategy:  runs   # on one node: each rank reads its own\n"
+                 : "write: one run of each rank\nstrategy:  runs   # on one node: each rank writes its own\n";
 }
 
 Result<i64> RunAccess::move_own() const {
   if (mine_.bytes == 0) return i64{0};
-  if (!reads()) return write_guarded(std::span(&mine_, 1));
-  return probe_read(file_, mine_.bytes, [&] { return move_piece(file_, Direction::kRead, mine_); });
+  if (reads()) return probe_read(file_, mine_.bytes, [&] { return move_piece(file_, Direction::kRead, mine_); });
+  return write_guarded(std::span(&mine_, 1));
 }
 
 Result<i64> RunAccess::write_guarded(std::span<const IoPiece> pieces) const {
@@ -136,63 +141,43 @@ Result<i64> RunAccess::write_guarded(std::span<const IoPiece> pieces) const {
   return release_after(move_pieces(file_, Direction::kWrite, pieces), std::move(guard));
 }
 
-// A write is flushed, as that of other ranks' bytes is by every aggregator: later writes of these by others must reach the file after it.
+// What is written is flushed, as by every aggregator: later writes of these bytes by other ranks must reach the file after it.
 Status RunAccess::lead() {
   std::byte data[kMostLedBytes];
   std::byte* next = data;
-  const auto pieces = std::span(pieces_).first(piece_count_);
-  for (IoPiece& piece : pieces) next = (piece.data = next) + piece.bytes;
-  copied(next - data);
-  const auto for_each_entry = [&](auto action) {   // with its place in `data`
-    const IoPiece* piece = pieces.data();
-    for (Entry* const entry : std::span(entries_).first(count_)) {
-      while (entry->offset >= piece->offset + piece->bytes) ++piece;
-      action(*entry, piece->data + (entry->offset - piece->offset));
-    }
-  };
-  if (!reads()) {
-    for_each_entry([](const Entry& entry, std::byte* at) { std::memcpy(at, entry.data, static_cast<size_t>(entry.bytes)); });
-    MERCUTIO_TRY(write_guarded(pieces));
-    return file_.storage->flush();
+  size_t piece = 0;
+  for (const Entry* const entry : std::span(entries_).first(count_)) {
+    if (piece < piece_count_ && entry->offset == pieces_[piece].offset) pieces_[piece++].data = next;
+    std::memcpy(next, entry->data, static_cast<size_t>(entry->bytes));
+    next += entry->bytes;
   }
-  MERCUTIO_LET(i64 left, move_pieces(file_, Direction::kRead, pieces));
-  for (const IoPiece& piece : pieces) {
-    if (left < piece.bytes) end_ = std::min(end_, piece.offset + left);
-    left = std::max<i64>(0, left - piece.bytes);
-  }
-  for_each_entry([&](Entry& entry, const std::byte* at) {
-    if (end_ > entry.offset) std::memcpy(entry.data, at, static_cast<size_t>(std::min(end_, entry.end()) - entry.offset));
-  });
-  return ok_status();
-}
-
-i64 RunAccess::finish() const {
-  if (way_ == Way::kOwn) return moved_;
-  if (!reads() || mine_.bytes == 0) return mine_.bytes;
-  const i64 bytes = std::clamp<i64>(end_ - mine_.offset, 0, mine_.bytes);
-  if (bytes > 0) std::memcpy(mine_.data, own_, static_cast<size_t>(bytes));
-  return bytes;
+  if (file_.counters) file_.counters->copied_bytes += next - data;
+  MERCUTIO_TRY(write_guarded(std::span(pieces_).first(piece_count_)));
+  return file_.storage->flush();
 }
 
 std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once) {
   if (!may_move_runs(file, channel) || !channel.ticket->is_current() || !expects_runs(file, direction)) return std::nullopt;
-  if (file.counters) file.counters->clock.enter(Phase::kArrive);
   RunAccess access(file, channel, direction, mine);
+  if (file.counters) file.counters->clock.enter(Phase::kArrive);
   if (Status met = gather_at_once(channel, access.entry(), at_once.pause); !met) return std::move(met).error();
   at_once.declined = !access.decide();
   if (at_once.declined) return std::nullopt;
-  if (Status all = agree_at_once(channel, access.move(), access.lowest(), at_once.pause); !all) return std::move(all).error();
-  return access.finish();
+  if (access.is_over()) return access.moved();
+  if (Status all = agree_at_once(channel, access.move(), {}, at_once.pause); !all) return std::move(all).error();
+  return access.moved();
 }
 
 Task<std::optional<Result<i64>>> move_runs(const EngineFile& file, const Channel& channel, Direction direction, std::optional<IoPiece> mine) {
   using Moved = std::optional<Result<i64>>;
   RunAccess access(file, channel, direction, mine);
+  if (file.counters) file.counters->clock.enter(Phase::kArrive);
   if (Status met = co_await gather_on_node(channel, access.entry()); !met) co_return Moved(std::move(met).error());
   if (!access.decide()) co_return std::nullopt;
+  if (access.is_over()) co_return Moved(access.moved());
   Status mine_moved = access.move();
-  if (Status all = co_await agree(channel, std::move(mine_moved), access.lowest()); !all) co_return Moved(std::move(all).error());
-  co_return Moved(access.finish());
+  if (Status all = co_await agree(channel, std::move(mine_moved)); !all) co_return Moved(std::move(all).error());
+  co_return Moved(access.moved());
 }
 
 }  // namespace mercutio

@@ -1,17 +1,18 @@
 // Collective accesses in which each rank has at most one run of the file and of memory, if one node holds all ranks. Inside engine/ only.
 //
 // The ranks gather where their runs are, and each finds from all of them how they are moved:
-//   led   few bytes in few runs, on storage that only copies. What a rank writes is part of what it contributes to the gather. The first rank
-//         moves the bytes of all ranks, with adjacent runs in one piece. What it reads for another rank, it leaves in that rank's contribution.
-//   own   the runs are disjoint. Each rank moves its own, as the planner has it if no hint asks for more.
-// Otherwise they go on with enter(). Then the ranks agree, as after every collective access. No data moves before all ranks have arrived, and
-// no rank returns before all data has been moved. Costs two gathers and O(ranks).
+//   led   few bytes in few runs, written to storage that only copies. What a rank writes is part of what it contributes to the gather. The first
+//         rank writes the bytes of all ranks, with adjacent runs in one piece, as writes of one file wait for each other.
+//   own   the runs are disjoint, or few bytes are read. Each rank moves its own, as the planner has it if no hint asks for more.
+// Otherwise they go on with enter(). Then the ranks agree, as after every collective access. No rank returns before all data has been moved.
+// Costs two gathers and O(ranks), or one gather if the ranks move early (engine/early.h).
 #pragma once
 
 #include <array>
 #include <climits>
 #include <optional>
 
+#include "engine/early.h"
 #include "engine/engine.h"
 #include "engine/node_entry.h"
 
@@ -32,33 +33,37 @@ class RunAccess {
   RunAccess(const EngineFile& file, const Channel& channel, Direction direction, const std::optional<IoPiece>& mine);
   ConstBytes entry() const { return std::as_bytes(std::span(&entry_, 1)).first(entry_bytes_); }   // what is gathered first
   bool decide();           // what all ranks do; false: they go on with enter()
-  Status move();           // the part of this rank. Then the ranks agree on its status, and on the minimum of lowest()
-  std::span<i64> lowest() { return std::span(&end_, 1); }
-  i64 finish() const;      // after that, if all have succeeded: the bytes moved of this rank
+  bool is_over() const { return over_; }   // all ranks have moved their data early
+  Status move();           // otherwise: the part of this rank. Then the ranks agree on its status
+  i64 moved() const { return moved_; }     // after that, if all have succeeded
 
   static constexpr i64 kMostRanks = 128;
-  static constexpr i64 kEntryBytes = NodeArena::kGatherBytes - 3 * static_cast<i64>(sizeof(i64));
+  static constexpr i64 kHeadBytes = 4 * static_cast<i64>(sizeof(i64));
+  static constexpr i64 kEntryBytes = NodeArena::kGatherBytes - kHeadBytes;
+  // A run that is led is copied twice, from core to core. Of a few ranks that costs more than their waiting for each other, unless it is short.
+  static constexpr i64 kFewRanks = 8, kShortBytes = 128;
+  static constexpr i64 kMostLedBytes = 8 * KiB;   // of all ranks
 
  private:
-  static constexpr i64 kMovesOwn = 1, kMayBeLed = 2;            // flags
-  static constexpr i64 kMostLedBytes = 8 * KiB;                 // of all ranks
-  static constexpr size_t kMostLedReads = 1, kMostLedWrites = 8;   // pieces: ranks read at the same time, but writes of one file wait for each other
+  static constexpr i64 kMovesOwn = 1, kMayBeLed = 2, kMovedEarly = 4, kMayMoveEarly = 8;   // flags
+  static constexpr size_t kMostLedPieces = 8;
 
   struct Entry {
     i64 flags = 0, offset = 0, bytes = 0;
+    i64 early_ns = 0;   // engine/early.h
     std::byte data[kEntryBytes];
     i64 end() const { return offset + bytes; }
   };
   static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry>);
   enum class Way { kNone, kOwn, kLed };
 
-  Entry& entry_of(i64 member) const { return *reinterpret_cast<Entry*>(channel_.ticket->arena().contribution(member)); }
+  const Entry& entry_of(i64 member) const { return *reinterpret_cast<const Entry*>(channel_.ticket->arena().contribution(member)); }
   bool reads() const { return direction_ == Direction::kRead; }
   i64 flags() const;
-  Way way_of_all();
+  i64 most_led_bytes() const { return channel_.comm->size() > kFewRanks ? kEntryBytes : kShortBytes; }   // of a rank
+  Way way_of_all(i64 flags);
   const char* text() const;   // for explain
   void enter(Phase phase) const;
-  void copied(i64 bytes) const;
   Status lead();
   Result<i64> write_guarded(std::span<const IoPiece> pieces) const;
   Result<i64> move_own() const;
@@ -67,14 +72,14 @@ class RunAccess {
   const Channel& channel_;
   const Direction direction_;
   const IoPiece mine_;
+  const EarlyMove early_;
   Entry entry_;
-  size_t entry_bytes_ = 3 * sizeof(i64);
+  size_t entry_bytes_ = kHeadBytes;
   Way way_ = Way::kNone;
-  std::array<Entry*, kMostRanks> entries_;       // those with data, by offset: the first `count_`
-  std::array<IoPiece, kMostLedWrites> pieces_;   // of the file, which cover them: the first `piece_count_`
+  bool over_ = false;
+  std::array<const Entry*, kMostRanks> entries_;   // those with data, by offset: the first `count_`
+  std::array<IoPiece, kMostLedPieces> pieces_;     // of the file, which cover them: the first `piece_count_`
   size_t count_ = 0, piece_count_ = 0;
-  const std::byte* own_ = nullptr;               // the data in this rank's contribution
-  i64 end_ = INT64_MAX;                          // of the file, if a read has met it
   i64 moved_ = 0;
 };
 

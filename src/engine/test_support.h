@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <random>
 #include <set>
+#include <thread>
 #include <vector>
 
 #include "engine/engine.h"
@@ -58,6 +60,7 @@ struct SharedFile {
   i64 known_size = 0;
   i64 stale_end = -1;           // reads end here until the size is asked for; -1: no stale size
   bool other_writers = false;   // another open has the file open for writing
+  std::atomic<i64> calls{0};    // reads and writes by all ranks that have succeeded
 };
 
 struct Counts {
@@ -68,11 +71,14 @@ class TestStorage : public Storage {
  public:
   explicit TestStorage(SharedFile& file) : file_(file) {}
   i64 fail_at = -1;   // index of the operation that fails, from 0; -1: none
+  i64 fail_times = 1;
+  std::chrono::nanoseconds delay{0};   // of each read and write
   Counts counts;
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     if (fails()) return Error{ErrorClass::kIo, "read failed on purpose", 5};
     ++counts.reads;
+    count_call();
     std::lock_guard lock(file_.mutex);
     i64 moved = 0;
     for (const IoPiece& piece : pieces) {
@@ -88,6 +94,7 @@ class TestStorage : public Storage {
   Result<i64> write(std::span<const IoPiece> pieces) override {
     if (fails()) return Error{ErrorClass::kNoSpace, "write failed on purpose", 28};
     ++counts.writes;
+    count_call();
     std::lock_guard lock(file_.mutex);
     i64 moved = 0;
     for (const IoPiece& piece : pieces) {
@@ -156,7 +163,14 @@ class TestStorage : public Storage {
     SharedFile& file_;
     SharedFile::Range range_;
   };
-  bool fails() { return counts.operations++ == fail_at; }
+  bool fails() {
+    const i64 number = counts.operations++;
+    return fail_at >= 0 && number >= fail_at && number < fail_at + fail_times;
+  }
+  void count_call() {
+    if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    ++file_.calls;
+  }
   SharedFile& file_;
 };
 

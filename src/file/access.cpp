@@ -115,6 +115,8 @@ void OpenFile::prepare_engine(EngineFile& engine, const HintSet& hints, const Fi
   engine.hints = &hints.values;
   engine.layout = &layout_;
   engine.dirty = &dirty_;
+  engine.independent_accesses = &independent_accesses_;
+  engine.is_traced = trace_ != nullptr;
   engine.blocking = &blocking_;
   engine.readable = readable_;
   engine.scattered = view.scattered;
@@ -250,6 +252,7 @@ std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call, const Look
   if (offset < 0) return std::nullopt;
   const IoPiece run{offset, call.memory.base, bytes};
   Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
+  IndependentAccesses::of_process().note();
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) return std::nullopt;   // memory of a device, perhaps

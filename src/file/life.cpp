@@ -156,6 +156,7 @@ Status OpenFile::close() {
   Status published = ok_status();
   if (publishes_) published = publish(attempt([this] { return write_out(); }), /*last=*/true, &arrival);
   Status mine = attempt([this] { return storage_->close(); });
+  note_change();
   if (!published) mine = std::move(published);
   if (!kept) mine = std::move(kept);
   closed_ = true;
@@ -183,6 +184,7 @@ Status OpenFile::sync() {
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return write_out(); });
   Status all = publish_all(std::move(mine), &arrival);
+  note_change();
   trace_step(StepKind::kSync, arrival.start_ns);
   trace_since(TraceKind::kSync, arrival);
   return all;
@@ -300,6 +302,7 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }, arrival));
+  note_change();
   trace_step(StepKind::kSetSize, arrival.start_ns, bytes);
   Status seen = publishes_ ? ok_status() : attempt([this] { return storage_->refresh(); });   // each rank forgets what it has in advance
   if (!publishes_ && storage_->traits().metadata_is_remote) seen = agreed(std::move(seen));   // a server may fail to answer one of them
@@ -328,6 +331,7 @@ Status OpenFile::preallocate(i64 bytes) {
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // a driver may set a size, which must not cut off what is written meanwhile
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->preallocate(bytes); }, arrival));
+  note_change();
   trace_step(StepKind::kPreallocate, arrival.start_ns, bytes);
   trace_since(TraceKind::kResize, arrival);
   return ok_status();

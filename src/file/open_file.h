@@ -302,6 +302,10 @@ class OpenFile final : public File {
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
+  IndependentAccesses::Watch independent_accesses_{IndependentAccesses::of_process()};
+  void note_change() const {   // of the file, by this rank alone
+    if (comm_->size() == 1) IndependentAccesses::of_process().note();
+  }
   bool publishes_ = false;                     // several ranks see writes after Storage::publish only; what follows is for such files
   std::atomic<i64> turns_{0};                  // collective writes so far
   PlanCache plans_;

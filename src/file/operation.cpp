@@ -95,7 +95,7 @@ Access access_of(const Operation& operation) {
   return access;
 }
 
-Result<i64> perform_alone(Operation& operation) {
+static Result<i64> move_alone(Operation& operation) {
   MERCUTIO_TRY(operation.entry);
   if (operation.staged()) return move_staged(operation);
   if (operation.file_bytes == 0) return i64{0};
@@ -103,6 +103,12 @@ Result<i64> perform_alone(Operation& operation) {
   options.atomic = operation.atomic;
   Result<i64> moved = independent(operation.engine, access_of(operation), options);
   if (moved) operation.file_bytes_moved = *moved;
+  return moved;
+}
+
+Result<i64> perform_alone(Operation& operation) {
+  Result<i64> moved = move_alone(operation);
+  IndependentAccesses::of_process().note();
   return moved;
 }
 
@@ -122,6 +128,7 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   }
   auto moving = move_together(*operation);
   Result<i64> moved = co_await moving;
+  if (operation->engine.comm->size() == 1) IndependentAccesses::of_process().note();
   if (past_buffer) (void)operation->buffer->flush();   // what could not be written is kept: the next sync or close says so
   if (!moved) co_return std::move(moved).error().of_nothing_moved();   // aggregators know of the file's bytes, not of each rank's
   co_return moved;

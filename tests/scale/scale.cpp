@@ -87,6 +87,8 @@ struct Rank {
   PatternMemory patterns;
   PlanCache plans;
   Counters counters;
+  IndependentAccesses accesses;
+  IndependentAccesses::Watch watch{accesses};
   EngineFile file;
   ViewRef view;
   std::vector<std::byte> data;
@@ -117,6 +119,7 @@ class Job {
       file.hints_edition = 1;
       file.run_lists = &rank->run_lists;
       file.counters = &rank->counters;
+      file.independent_accesses = &rank->watch;
       ranks_.push_back(std::move(rank));
     }
     at_first_bytes_ = resident_bytes();

@@ -7,6 +7,7 @@
 #include "base/counters.h"
 #include "base/trace.h"
 #include "comm/comm.h"
+#include "engine/io/independent_accesses.h"
 #include "model/access.h"
 #include "model/hints.h"
 #include "plan/layout_known.h"
@@ -45,6 +46,8 @@ struct EngineFile {
   Adapter* adapter = nullptr;        // of the file, for an access with a ticket; null: plans follow the hints and the model alone
   FixedHints fixed_hints;            // with an adapter: the hints that somebody has set
   i64 hints_edition = 0;             // identifies `hints`: equal values of one file mean equal hints; 0: unknown
+  IndependentAccesses::Watch* independent_accesses = nullptr;   // of the file; null: no rank moves its data early (engine/early.h)
+  bool is_traced = false;            // the file has a trace, whether or not this access is recorded
 };
 
 // Whether some write may be sieved under these hints on storage with these traits.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "base/attempt.h"
 #include "engine/io/pieces.h"
 #include "engine/io/sieve.h"
 #include "model/single_run.h"
@@ -178,6 +179,14 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   Result<i64> moved = method == Method::kStaged ? move_staged(file, access, blocking) : move_direct(file, access, blocking);
   if (moved && *moved < access.bytes && blocks(blocking)) moved = sieve_read(file, access, *moved);
   return release_after(std::move(moved), std::move(lock));
+}
+
+Result<i64> move_own(EngineFile file, const Access& access, const Plan* plan, bool atomic) {
+  if (access.bytes == 0) return i64{0};
+  if (plan && plan->strategy == Strategy::kList) file.sieving = Toggle::kDisable;
+  if (plan && plan->strategy == Strategy::kSieve) file.sieving = Toggle::kEnable;
+  const auto move = [&] { return attempt([&] { return independent(file, access, IndependentOptions{atomic}); }); };
+  return access.direction == Direction::kRead ? probe_read(file, access.bytes, move) : move();
 }
 
 }  // namespace mercutio

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/io/engine_file.h"
+#include "plan/plan.h"
 
 namespace mercutio {
 
@@ -18,5 +19,9 @@ Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Acce
 // Executes `access` and returns the bytes moved. Only a read that reaches the end of the file returns fewer bytes than requested.
 // Allocates at most one sieve buffer (hints).
 Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options = {});
+
+// The same as the part of this rank in a collective access without an exchange. `plan`: of that access; null: none was made. Records whether a read
+// blocked, on which the next plan depends.
+Result<i64> move_own(EngineFile file, const Access& access, const Plan* plan, bool atomic);
 
 }  // namespace mercutio

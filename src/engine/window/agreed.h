@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/window/window_buffer.h"
@@ -10,7 +11,8 @@ namespace mercutio {
 
 // The agreed values, equal on all ranks unless stated otherwise.
 struct Agreed {
-  bool failed = false;       // some rank takes part with an Error; no rank moves data
+  bool failed = false;       // some rank takes part with an Error; no rank moves data that has not been moved early
+  std::optional<i64> moved;  // bytes: all ranks have moved their data early (engine/early.h); differs between ranks
   bool more = false;         // another round of this access follows
   bool atomic = false;
   std::shared_ptr<const Plan> plan;

@@ -45,8 +45,8 @@ class Segment {
   virtual void wake(i64 i) = 0;
   // The calling thread waits for a wake() of its rank and nothing else: its next backoff() may sleep long.
   virtual void expect_wake() {}
-  // How often a thread that waits for a word of the segment should look at it, with pause_core() in between, before it asks to be woken.
-  virtual i64 close_looks() const { return 0; }
+  // Whether each rank of the node has a core of its own. Then what it waits for comes sooner than it could be woken.
+  virtual bool core_each() const { return false; }
   std::shared_ptr<void> attached;
 };
 

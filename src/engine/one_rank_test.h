@@ -28,6 +28,7 @@ class OneRank {
     file_.patterns = &patterns_;
     file_.scattered = false;   // no rank's view has holes, so writes take no lock
     file_.hints_edition = 1;
+    file_.core_each = true;
   }
 
   Result<i64> move(OwnedAccess& owned, Status entry = ok_status()) {

@@ -51,7 +51,7 @@ RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction d
   entry_.offset = mine_.offset;
   entry_.bytes = mine_.bytes;
   entry_.early_ns = early_.ns;
-  if (reads() || (entry_.flags & kMayBeLed) == 0 || mine_.bytes == 0 || mine_.bytes > most_led_bytes()) return;
+  if (reads() || (entry_.flags & kIsShort) == 0 || mine_.bytes == 0) return;
   std::memcpy(entry_.data, mine_.data, static_cast<size_t>(mine_.bytes));
   entry_bytes_ += static_cast<size_t>(mine_.bytes);
 }
@@ -64,12 +64,18 @@ i64 RunAccess::flags() const {
   const i64 flags = early_.moved ? kMovedEarly : 0;
   if (!hints_permit_runs(file_, direction_)) return flags;
   const bool plain = buffering_of(file_, direction_) == Toggle::kAutomatic && file_.hints->mercutio_exchange == WantedExchange::kAuto;
-  return flags | kMovesOwn | (plain && only_copies(file_) ? kMayBeLed : 0);
+  return flags | kMovesOwn | (plain && mine_.bytes <= short_bytes() && only_copies(file_) ? kIsShort : 0);
+}
+
+i64 RunAccess::short_bytes() const {
+  if (reads()) return kEntryBytes;
+  if (!file_.core_each) return 0;
+  return channel_.comm->size() > kFewRanks ? kEntryBytes : kShortBytes;
 }
 
 bool RunAccess::decide() {
   const i64 ranks = channel_.comm->size();
-  i64 flags = kMovesOwn | kMayBeLed | kMovedEarly | kMayMoveEarly, longest_ns = 0;
+  i64 flags = kMovesOwn | kIsShort | kMovedEarly | kMayMoveEarly, longest_ns = 0;
   for (i64 i = 0; i < ranks; ++i) {
     const Entry& entry = entry_of(i);
     flags &= entry.flags;
@@ -94,20 +100,18 @@ RunAccess::Way RunAccess::way_of_all(i64 flags) {
   const auto entries = std::span(entries_).first(count_);
   if (!std::is_sorted(entries.begin(), entries.end(), by_offset)) std::sort(entries.begin(), entries.end(), by_offset);
   bool disjoint = true;
-  i64 end = -1, bytes = 0, longest = 0;   // of the entries so far
+  i64 end = -1, bytes = 0;   // of the entries so far
   for (const Entry* const entry : entries) {
     disjoint = disjoint && entry->offset >= end;
     if (entry->offset > end && ++piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1] = IoPiece{entry->offset};
     if (piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1].bytes += entry->bytes;
     bytes += entry->bytes;
-    longest = std::max(longest, entry->bytes);
     end = std::max(end, entry->end());
   }
-  const bool copies = (flags & kMayBeLed) != 0;
-  if (reads()) return disjoint || (copies && longest <= kEntryBytes) ? Way::kOwn : Way::kNone;
+  const bool are_short = (flags & kIsShort) != 0;
+  if (reads()) return disjoint || are_short ? Way::kOwn : Way::kNone;
   if (!disjoint) return Way::kNone;
-  const bool few = longest <= most_led_bytes() && bytes <= kMostLedBytes && piece_count_ <= kMostLedPieces;
-  return copies && few ? Way::kLed : Way::kOwn;
+  return are_short && bytes <= kMostLedBytes && piece_count_ <= kMostLedPieces ? Way::kLed : Way::kOwn;
 }
 
 Status RunAccess::move() {
@@ -125,7 +129,7 @@ Status RunAccess::move() {
 }
 
 const char* RunAccess::text() const {
-  if (way_ == Way::kLed && !over_) return "write: one run of each rank\nstrategy:  runs   # few bytes of many ranks on one node: rank 0 writes them\n";
+  if (way_ == Way::kLed && !over_) return "write: one run of each rank\nstrategy:  runs   # few bytes on one node: rank 0 writes them\n";
   return reads() ? "read: one run of each rank\nstrategy:  runs   # on one node: each rank reads its own\n"
                  : "write: one run of each rank\nstrategy:  runs   # on one node: each rank writes its own\n";
 }

@@ -1,8 +1,8 @@
 // Collective accesses in which each rank has at most one run of the file and of memory, if one node holds all ranks. Inside engine/ only.
 //
 // The ranks gather where their runs are, and each finds from all of them how they are moved:
-//   led   few bytes in few runs, written to storage that only copies. What a rank writes is part of what it contributes to the gather. The first
-//         rank writes the bytes of all ranks, with adjacent runs in one piece, as writes of one file wait for each other.
+//   led   few bytes in few runs, written to storage that only copies by ranks with a core each. What a rank writes is part of what it contributes to
+//         the gather. The first rank writes the bytes of all ranks, with adjacent runs in one piece, as writes of one file wait for each other.
 //   own   the runs are disjoint, or few bytes are read. Each rank moves its own, as the planner has it if no hint asks for more.
 // Otherwise they go on with enter(). Then the ranks agree, as after every collective access. No rank returns before all data has been moved.
 // Costs two gathers and O(ranks), or one gather if the ranks move early (engine/early.h).
@@ -40,12 +40,13 @@ class RunAccess {
   static constexpr i64 kMostRanks = 128;
   static constexpr i64 kHeadBytes = 4 * static_cast<i64>(sizeof(i64));
   static constexpr i64 kEntryBytes = NodeArena::kGatherBytes - kHeadBytes;
-  // A run that is led is copied twice, from core to core. Of a few ranks that costs more than their waiting for each other, unless it is short.
+  // Being led costs a second meeting, and two copies from core to core. Of a few ranks that takes longer than their waiting for each other, unless their
+  // runs are short. Ranks that share cores wait for each other in any case.
   static constexpr i64 kFewRanks = 8, kShortBytes = 128;
   static constexpr i64 kMostLedBytes = 8 * KiB;   // of all ranks
 
  private:
-  static constexpr i64 kMovesOwn = 1, kMayBeLed = 2, kMovedEarly = 4, kMayMoveEarly = 8;   // flags
+  static constexpr i64 kMovesOwn = 1, kIsShort = 2, kMovedEarly = 4, kMayMoveEarly = 8;   // flags
   static constexpr size_t kMostLedPieces = 8;
 
   struct Entry {
@@ -60,7 +61,7 @@ class RunAccess {
   const Entry& entry_of(i64 member) const { return *reinterpret_cast<const Entry*>(channel_.ticket->arena().contribution(member)); }
   bool reads() const { return direction_ == Direction::kRead; }
   i64 flags() const;
-  i64 most_led_bytes() const { return channel_.comm->size() > kFewRanks ? kEntryBytes : kShortBytes; }   // of a rank
+  i64 short_bytes() const;   // the most bytes of a rank that may be led, or read where others read them, too
   Way way_of_all(i64 flags);
   const char* text() const;   // for explain
   void enter(Phase phase) const;

@@ -117,6 +117,7 @@ void OpenFile::prepare_engine(EngineFile& engine, const HintSet& hints, const Fi
   engine.dirty = &dirty_;
   engine.independent_accesses = &independent_accesses_;
   engine.is_traced = trace_ != nullptr;
+  engine.core_each = core_each_;
   engine.blocking = &blocking_;
   engine.readable = readable_;
   engine.scattered = view.scattered;

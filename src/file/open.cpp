@@ -66,6 +66,7 @@ OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Conte
   auto first = std::make_shared<FileView>();
   first->view = default_view();
   view_ = std::move(first);
+  core_each_ = comm_->segment() && comm_->segment()->core_each();
   if (arena_ || comm_->size() == 1) return;
   auto made = NodeArena::make_private(*comm_);
   if (made) arena_ = std::move(*made);

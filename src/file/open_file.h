@@ -292,6 +292,7 @@ class OpenFile final : public File {
   bool readable_ = true;  // the storage may be read, on every rank
   Turned* turned_ = nullptr;         // of storage_, where in atomic mode locks don't do
   Published* published_ = nullptr;   // of storage_, where writes are seen when they are published
+  bool core_each_ = false;      // for each rank of the node
   Storage* direct_ = nullptr;   // storage_, or what is below its buffer: for collective accesses
   LazyWrites* lazy_ = nullptr;   // storage_, where small writes are kept until the ranks write them together
   bool all_lazy_ = false;           // they are on all ranks

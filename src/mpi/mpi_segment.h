@@ -16,9 +16,7 @@ class MpiSegment final : public Segment {
   i64 bytes() const override { return memory_->bytes() - doorbell_bytes(ranks_); }
   void wake(i64 rank) override;
   void expect_wake() override;
-  // A meeting of ranks with a core each is over within a few microseconds. To wake one of them would take as long.
-  i64 close_looks() const override { return core_each_ ? 64 : 0; }
-  bool core_each() const { return core_each_; }   // for each rank of the node
+  bool core_each() const override { return core_each_; }
   bool take_expected();   // whether this thread has called expect_wake() since it last called this function
   std::uint32_t rings(i64 rank) const;   // number of rings so far
   // Returns when the doorbell has rung more than `seen` times, or after `longest_ns`.

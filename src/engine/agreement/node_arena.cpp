@@ -119,7 +119,9 @@ bool NodeArena::all_posted() {
   const bool first = std::exchange(looked_at_, gather) != gather;
   if (first) arrived_ = 0;
   arrived_ = first_missing(gather, arrived_);
-  for (i64 looks = first ? segment_.close_looks() : 0; arrived_ < count() && looks > 0; --looks) {
+  // A meeting of ranks with a core each is over within a few microseconds. To wake one of them would take as long.
+  constexpr i64 kCloseLooks = 64;
+  for (i64 looks = first && segment_.core_each() ? kCloseLooks : 0; arrived_ < count() && looks > 0; --looks) {
     pause_core();
     arrived_ = first_missing(gather, arrived_);
   }

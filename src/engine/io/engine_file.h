@@ -47,6 +47,7 @@ struct EngineFile {
   FixedHints fixed_hints;            // with an adapter: the hints that somebody has set
   i64 hints_edition = 0;             // identifies `hints`: equal values of one file mean equal hints; 0: unknown
   IndependentAccesses::Watch* independent_accesses = nullptr;   // of the file; null: no rank moves its data early (engine/early.h)
+  bool core_each = false;            // for each rank of the node
   bool is_traced = false;            // the file has a trace, whether or not this access is recorded
 };
 

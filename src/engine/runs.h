@@ -30,6 +30,7 @@ std::optional<IoPiece> run_of(const EngineFile& file, const Access& access, cons
 // The access of a rank, before, between and after its gathers.
 class RunAccess {
  public:
+  // Moves this rank's data, if the ranks move early.
   RunAccess(const EngineFile& file, const Channel& channel, Direction direction, const std::optional<IoPiece>& mine);
   ConstBytes entry() const { return std::as_bytes(std::span(&entry_, 1)).first(entry_bytes_); }   // what is gathered first
   bool decide();           // what all ranks do; false: they go on with enter()

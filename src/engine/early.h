@@ -9,6 +9,9 @@
 // become early late (PatternMemory::moves_early), and never again after this has happened. Inside engine/ only.
 #pragma once
 
+#include <algorithm>
+#include <optional>
+
 #include "base/attempt.h"
 #include "engine/io/engine_file.h"
 #include "engine/node_entry.h"

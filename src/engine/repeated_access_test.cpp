@@ -5,13 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <new>
-#include <optional>
 #include <string>
 #include <thread>
 
-#include "base/frames.h"
 #include "engine/one_rank_test.h"
 
 // Counts the allocations of the whole program.

@@ -45,6 +45,7 @@ std::optional<IoPiece> run_of(const EngineFile& file, const Access& access, cons
 RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction direction, const std::optional<IoPiece>& mine)
     : file_(file), channel_(channel), direction_(direction), mine_(mine.value_or(IoPiece{})),
       early_(move_early(file, mine && file.patterns->moves_early(direction), [&] { return move_own(); })) {
+  enter(Phase::kArrive);
   entry_.flags = early_.may ? kMayMoveEarly : 0;
   if (!mine) return;
   entry_.flags |= flags();
@@ -163,7 +164,6 @@ Status RunAccess::lead() {
 std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once) {
   if (!may_move_runs(file, channel) || !channel.ticket->is_current() || !expects_runs(file, direction)) return std::nullopt;
   RunAccess access(file, channel, direction, mine);
-  if (file.counters) file.counters->clock.enter(Phase::kArrive);
   if (Status met = gather_at_once(channel, access.entry(), at_once.pause); !met) return std::move(met).error();
   at_once.declined = !access.decide();
   if (at_once.declined) return std::nullopt;
@@ -175,7 +175,6 @@ std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channe
 Task<std::optional<Result<i64>>> move_runs(const EngineFile& file, const Channel& channel, Direction direction, std::optional<IoPiece> mine) {
   using Moved = std::optional<Result<i64>>;
   RunAccess access(file, channel, direction, mine);
-  if (file.counters) file.counters->clock.enter(Phase::kArrive);
   if (Status met = co_await gather_on_node(channel, access.entry()); !met) co_return Moved(std::move(met).error());
   if (!access.decide()) co_return std::nullopt;
   if (access.is_over()) co_return Moved(access.moved());

@@ -302,7 +302,6 @@ Status OpenFile::set_size(i64 bytes) {
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what a rank keeps of its writes must not come after the change
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->set_size(bytes); }, arrival));
-  note_change();
   trace_step(StepKind::kSetSize, arrival.start_ns, bytes);
   Status seen = publishes_ ? ok_status() : attempt([this] { return storage_->refresh(); });   // each rank forgets what it has in advance
   if (!publishes_ && storage_->traits().metadata_is_remote) seen = agreed(std::move(seen));   // a server may fail to answer one of them
@@ -315,7 +314,9 @@ Status OpenFile::set_size(i64 bytes) {
 Status OpenFile::resize(Status mine, i64 bytes, const std::function<Status()>& change, Arrival& arrival) {
   const std::function<Status()> on_rank_zero = [&] {
     dirty_ = true;
-    return change();
+    Status changed = change();
+    note_change();
+    return changed;
   };
   if (!publishes_) return agreed_same(std::move(mine), {bytes}, "the size", on_rank_zero, &arrival);
   MERCUTIO_TRY(agreed_same(std::move(mine), {bytes}, "the size", nullptr, &arrival));
@@ -331,7 +332,6 @@ Status OpenFile::preallocate(i64 bytes) {
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // a driver may set a size, which must not cut off what is written meanwhile
   MERCUTIO_TRY(resize(std::move(mine), bytes, [&] { return storage_->preallocate(bytes); }, arrival));
-  note_change();
   trace_step(StepKind::kPreallocate, arrival.start_ns, bytes);
   trace_since(TraceKind::kResize, arrival);
   return ok_status();

@@ -2,8 +2,8 @@
 // first rank publishes to the others, and for every rank an area with the windows of the domains of which it is the leader.
 //
 // One operation uses the arena at a time, in the order of tickets. Tickets are issued in the same order on all ranks. An operation
-// begins and ends with a gather, which may be the same one, so no rank still reads the counters of one operation when the next begins. All counters only grow,
-// over all operations and files that use the segment. None is ever reset.
+// begins and ends with a gather, which may be the same one, so no rank still reads the counters of one operation when the next begins.
+// All counters only grow, over all operations and files that use the segment. None is ever reset.
 #pragma once
 
 #include <algorithm>

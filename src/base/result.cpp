@@ -2,6 +2,7 @@
 #include "base/result.h"
 
 #include <cerrno>
+#include <stdexcept>
 
 #include "base/errno_text.h"
 
@@ -78,6 +79,8 @@ const ErrnoEntry* find_errno(int number) {
 }
 
 }  // namespace
+
+void wrong_result() { throw std::logic_error("an Error was taken for a value, or a value for an Error"); }
 
 ErrorClass class_from_errno(int sys_errno) {
   if (sys_errno == 0) return ErrorClass::kNone;

@@ -4,9 +4,11 @@
 // class, errno, offset and bytes; file/ adds operation, path, rank and host when it makes the text for the user.
 #pragma once
 
+#include <concepts>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
-#include <variant>
 
 #include "base/types.h"
 
@@ -79,28 +81,50 @@ Error error_from_errno(const char* call, int sys_errno, i64 offset = -1, i64 byt
 ErrorClass class_from_errno(int sys_errno);
 const char* error_class_name(ErrorClass cls);   // "MPI_ERR_NO_SPACE"
 
+[[noreturn]] void wrong_result();   // throws std::logic_error: an Error was taken for a value, or a value for an Error
+
+// A value is moved and destroyed at the cost of the value: the room of the Error beside it is not looked at.
 template <class T>
 class [[nodiscard]] Result {
- public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  static_assert(std::is_nothrow_move_constructible_v<T>);
 
-  bool ok() const { return state_.index() == 0; }
+ public:
+  Result(T value) noexcept : ok_(true) { std::construct_at(&value_, std::move(value)); }
+  Result(Error error) noexcept : ok_(false) { std::construct_at(&error_, std::move(error)); }
+  Result(Result&& other) noexcept : ok_(other.ok_) { construct_from(std::move(other)); }
+  Result(const Result& other) requires std::copy_constructible<T> : ok_(other.ok_) { construct_from(other); }
+  ~Result() { ok_ ? std::destroy_at(&value_) : std::destroy_at(&error_); }
+  Result& operator=(Result other) noexcept {
+    std::destroy_at(this);
+    return *std::construct_at(this, std::move(other));
+  }
+
+  bool ok() const { return ok_; }
   explicit operator bool() const { return ok(); }
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& value() & { return ok_ ? value_ : (wrong_result(), value_); }
+  const T& value() const& { return ok_ ? value_ : (wrong_result(), value_); }
+  T&& value() && { return std::move(value()); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
-  Error& error() & { return std::get<1>(state_); }
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  Error& error() & { return ok_ ? (wrong_result(), error_) : error_; }
+  const Error& error() const& { return ok_ ? (wrong_result(), error_) : error_; }
+  Error&& error() && { return std::move(error()); }
 
  private:
-  std::variant<T, Error> state_;
+  template <class Other>
+  void construct_from(Other&& other) {
+    if (ok_) std::construct_at(&value_, std::forward<Other>(other).value_);
+    else std::construct_at(&error_, std::forward<Other>(other).error_);
+  }
+
+  bool ok_;
+  union {
+    T value_;
+    Error error_;
+  };
 };
 
 struct Unit {

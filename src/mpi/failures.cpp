@@ -87,6 +87,8 @@ bool has_failed_ranks(MPI_Comm comm) {
   return false;
 }
 
+Failures::Failures() : reported_(reports_failures()) {}
+
 void Failures::note(MPI_Comm comm, int code) {
   if (code == MPI_SUCCESS || !is_failure(code) || known_.exchange(true, std::memory_order_acq_rel)) return;
   static auto* const revoke = real_function<Revoke>("PMPIX_Comm_revoke");
@@ -98,9 +100,8 @@ void Failures::poll(MPI_Comm comm, int tag) {
   note(comm, PMPI_Iprobe(MPI_ANY_SOURCE, tag, comm, &arrived, MPI_STATUS_IGNORE));
 }
 
-bool Failures::found(MPI_Comm comm, int tag, bool may_call) {
+bool Failures::found(MPI_Comm comm, int tag) {
   constexpr i64 kEvery = 50000000;   // 50 ms
-  if (known() || !may_call || !reports_failures()) return known();
   const i64 now = coarse_now_ns();
   i64 next = next_poll_ns_.load(std::memory_order_relaxed);
   const bool due = now >= next && next_poll_ns_.compare_exchange_strong(next, now + kEvery, std::memory_order_relaxed);

@@ -25,16 +25,19 @@ bool has_failed_ranks(MPI_Comm comm);
 // The known failures of one of our communicators. Thread-safe.
 class Failures {
  public:
+  Failures();
   bool known() const { return known_.load(std::memory_order_acquire); }
   // Takes the result of a call on the communicator. The first failure revokes the communicator, so that no rank waits there for
   // ever.
   void note(MPI_Comm comm, int code);
   // Probes, with a tag of ours.
   void poll(MPI_Comm comm, int tag);
-  // known(). If the thread may call MPI and the last probe was some time ago, probes first.
-  bool found(MPI_Comm comm, int tag, bool may_call);
+  bool reported() const { return reported_; }   // the MPI reports some
+  // known(). Probes first if the last probe was some time ago.
+  bool found(MPI_Comm comm, int tag);
 
  private:
+  const bool reported_;
   std::atomic<bool> known_{false};
   std::atomic<i64> next_poll_ns_{0};
 };

@@ -223,7 +223,10 @@ class MpiComm final : public Comm {
   void poll_mpi() override {
     group_->failures().poll(group_->comm(), mpi_tag(0));
   }
-  bool failed(bool may_call) override { return group_->failures().found(group_->comm(), mpi_tag(0), may_call || concurrent_); }
+  bool failed(bool may_call) override {
+    Failures& failures = group_->failures();
+    return failures.known() || (failures.reported() && (may_call || concurrent_) && failures.found(group_->comm(), mpi_tag(0)));
+  }
   std::function<void(i64)> backoff_no_mpi() override {
     return [backoff = backoff_](i64 spins) { (*backoff)(spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields)); };
   }

@@ -41,11 +41,16 @@ static void ask_to_set(MPI_Status& status, i64 bytes) {
   PMPI_Status_set_cancelled(&status, 0);
 }
 
-#ifdef MERCUTIO_ABI_MPICH
-// As MPICH and its descendants do, whose two calls take a lock and as long as half a small access.
+#ifndef MERCUTIO_ABI_STANDARD
+// As the MPIs of this ABI do. The two calls of MPICH and its descendants take a lock and as long as half a small access.
 static void store_count(MPI_Status& status, i64 bytes) {
+#ifdef MERCUTIO_ABI_MPICH
   status.count_low = static_cast<int>(static_cast<std::uint32_t>(bytes));
   status.count_high_and_cancelled = static_cast<int>(static_cast<std::uint32_t>(bytes >> 32) << 1);
+#else
+  status.bytes = static_cast<std::size_t>(bytes);
+  status.cancelled = 0;
+#endif
 }
 
 // Whether this MPI keeps a count so.
@@ -64,7 +69,7 @@ static bool keeps_count_so() {
 
 void set_status(MPI_Status* status, i64 bytes) {
   if (status == MPI_STATUS_IGNORE) return;
-#ifdef MERCUTIO_ABI_MPICH
+#ifndef MERCUTIO_ABI_STANDARD
   static const bool can_store = keeps_count_so();
   if (can_store) return store_count(*status, bytes);
 #endif

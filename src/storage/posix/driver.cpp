@@ -217,9 +217,9 @@ class PosixStorage final : public Storage {
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
+    if (!client_keeps_) return read_from(*fd_, pieces);
     MERCUTIO_LET(const std::shared_ptr<OpenFd> fd, to_read());
-    const DirectRead reading(fd->direct());
-    return transfer(fd->get(), Direction::kRead, pieces);
+    return read_from(*fd, pieces);
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
     MERCUTIO_TRY(show_as_writer());
@@ -319,6 +319,10 @@ class PosixStorage final : public Storage {
   }
 
  private:
+  static Result<i64> read_from(OpenFd& fd, std::span<const IoPiece> pieces) {
+    const DirectRead reading(fd.direct());
+    return transfer(fd.get(), Direction::kRead, pieces);
+  }
   // The client keeps what an open has read, and is told late that another node has written. Another open reads anew.
   Result<std::shared_ptr<OpenFd>> to_read() const {
     if (!client_keeps_) return fd_;
@@ -331,8 +335,7 @@ class PosixStorage final : public Storage {
 
   Result<std::unique_ptr<HeldLock>> lock_range(i64 begin, i64 end, bool exclusive, bool waits) {
     if (!traits_.can_lock) return no_locks();
-    if (begin < 0 || begin > end)
-      return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
+    if (begin < 0 || begin > end) return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
     if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
     exclusive = (exclusive || !options_.read) && options_.write;
     // Before the range: an open that merges waits for ranges, and an open without a mark waits for the merge to end.

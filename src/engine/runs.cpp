@@ -64,8 +64,13 @@ void RunAccess::enter(Phase phase) const {
 i64 RunAccess::flags() const {
   const i64 flags = early_.moved ? kMovedEarly : 0;
   if (!hints_permit_runs(file_, direction_)) return flags;
+  return flags | kMovesOwn | (is_short() ? kIsShort : 0);
+}
+
+bool RunAccess::is_short() const {
+  if (mine_.bytes > short_bytes()) return false;
   const bool plain = buffering_of(file_, direction_) == Toggle::kAutomatic && file_.hints->mercutio_exchange == WantedExchange::kAuto;
-  return flags | kMovesOwn | (plain && mine_.bytes <= short_bytes() && only_copies(file_) ? kIsShort : 0);
+  return plain && only_copies(file_);
 }
 
 i64 RunAccess::short_bytes() const {
@@ -97,22 +102,20 @@ bool RunAccess::decide() {
 
 RunAccess::Way RunAccess::way_of_all(i64 flags) {
   if ((flags & kMovesOwn) == 0) return Way::kNone;
+  const bool are_short = (flags & kIsShort) != 0;
+  if (reads() && are_short) return Way::kOwn;
   const auto by_offset = [](const Entry* a, const Entry* b) { return a->offset < b->offset; };
   const auto entries = std::span(entries_).first(count_);
   if (!std::is_sorted(entries.begin(), entries.end(), by_offset)) std::sort(entries.begin(), entries.end(), by_offset);
-  bool disjoint = true;
   i64 end = -1, bytes = 0;   // of the entries so far
+  size_t pieces = 0;         // that cover them
   for (const Entry* const entry : entries) {
-    disjoint = disjoint && entry->offset >= end;
-    if (entry->offset > end && ++piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1] = IoPiece{entry->offset};
-    if (piece_count_ <= pieces_.size()) pieces_[piece_count_ - 1].bytes += entry->bytes;
+    if (entry->offset < end) return Way::kNone;
+    pieces += entry->offset > end;
     bytes += entry->bytes;
-    end = std::max(end, entry->end());
+    end = entry->end();
   }
-  const bool are_short = (flags & kIsShort) != 0;
-  if (reads()) return disjoint || are_short ? Way::kOwn : Way::kNone;
-  if (!disjoint) return Way::kNone;
-  return are_short && bytes <= kMostLedBytes && piece_count_ <= kMostLedPieces ? Way::kLed : Way::kOwn;
+  return !reads() && are_short && bytes <= kMostLedBytes && pieces <= kMostLedPieces ? Way::kLed : Way::kOwn;
 }
 
 Status RunAccess::move() {
@@ -150,14 +153,18 @@ Result<i64> RunAccess::write_guarded(std::span<const IoPiece> pieces) const {
 Status RunAccess::lead() {
   std::byte data[kMostLedBytes];
   std::byte* next = data;
-  size_t piece = 0;
+  std::array<IoPiece, kMostLedPieces> pieces;
+  size_t count = 0;
+  i64 end = -1;   // of the entries so far
   for (const Entry* const entry : std::span(entries_).first(count_)) {
-    if (piece < piece_count_ && entry->offset == pieces_[piece].offset) pieces_[piece++].data = next;
+    if (entry->offset > end) pieces[count++] = IoPiece{entry->offset, next, 0};
+    pieces[count - 1].bytes += entry->bytes;
     std::memcpy(next, entry->data, static_cast<size_t>(entry->bytes));
     next += entry->bytes;
+    end = entry->end();
   }
   if (file_.counters) file_.counters->copied_bytes += next - data;
-  MERCUTIO_TRY(write_guarded(std::span(pieces_).first(piece_count_)));
+  MERCUTIO_TRY(write_guarded(std::span(pieces).first(count)));
   return file_.storage->flush();
 }
 

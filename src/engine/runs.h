@@ -62,7 +62,8 @@ class RunAccess {
   const Entry& entry_of(i64 member) const { return *reinterpret_cast<const Entry*>(channel_.ticket->arena().contribution(member)); }
   bool reads() const { return direction_ == Direction::kRead; }
   i64 flags() const;
-  i64 short_bytes() const;   // the most bytes of a rank that may be led, or read where others read them, too
+  i64 short_bytes() const;
+  bool is_short() const;   // its bytes may be led, or read where others read them, too
   Way way_of_all(i64 flags);
   const char* text() const;   // for explain
   void enter(Phase phase) const;
@@ -80,8 +81,7 @@ class RunAccess {
   Way way_ = Way::kNone;
   bool over_ = false;
   std::array<const Entry*, kMostRanks> entries_;   // those with data, by offset: the first `count_`
-  std::array<IoPiece, kMostLedPieces> pieces_;     // of the file, which cover them: the first `piece_count_`
-  size_t count_ = 0, piece_count_ = 0;
+  size_t count_ = 0;
   i64 moved_ = 0;
 };
 

@@ -36,7 +36,7 @@ class AdaptingRank {
 
   // Notes how it was carried out.
   Result<i64> move(OwnedAccess& owned) {
-    const Channel channel{&comm_, 1, std::make_shared<Ticket>(arena_)};
+    const Channel channel{&comm_, 1, std::make_shared<Ticket>(*arena_)};
     Result<i64> moved = run(collective(file_, channel, owned.access, {}), [&](i64 spins) { comm_.backoff(spins); });
     history.push_back(adapter.report());
     return moved;

@@ -69,7 +69,7 @@ std::vector<OwnedAccess> patchwork(Random& random, Direction direction, i64 rank
 // With a ticket for the node's memory, or with messages only.
 Channel channel_of(Comm& comm, i64 tag, bool shares_memory) {
   Channel channel{&comm, tag};
-  if (auto arena = shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(arena);
+  if (auto arena = shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(*arena);
   return channel;
 }
 

@@ -74,7 +74,7 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
       engine_file.run_lists = &run_lists;
       OwnedAccess owned = make_access(course.direction, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, output * kTagsPerOperation};
-      channel.ticket = std::make_shared<Ticket>(arena);
+      channel.ticket = std::make_shared<Ticket>(*arena);
       auto moved = run(collective(engine_file, channel, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_EQ(*moved, bytes);
     }

@@ -70,7 +70,7 @@ class Dense : public ::testing::Test {
       engine.plans = mine.plans.get();
       engine.patterns = mine.patterns.get();
       Channel channel{&comm, operations * kTagsPerOperation};
-      if (!races) channel.ticket = std::make_shared<Ticket>(NodeArena::of(comm));
+      if (!races) channel.ticket = std::make_shared<Ticket>(*NodeArena::of(comm));
       const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
       const auto moved = run(collective(engine, channel, access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;

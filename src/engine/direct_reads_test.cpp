@@ -69,7 +69,7 @@ std::vector<bool> exchanged(const Job& job) {
       if (comm.rank() == 0) slow = access >= job.slow_from;
       ASSERT_TRUE(run(agree(Channel{&comm, tag}, ok_status()), backoff));
       Channel channel{&comm, tag + kTagsPerOperation};
-      if (arena) channel.ticket = std::make_shared<Ticket>(arena);
+      if (arena) channel.ticket = std::make_shared<Ticket>(*arena);
       auto moved = run(collective(engine_file, channel, owned.access, {}), backoff);
       ASSERT_EQ(*moved, kBytes);
       for (i64 i = 0; i < kBytes; ++i) ASSERT_EQ(owned.at(i), file.bytes[static_cast<size_t>(owned.file_offset(i))]);

@@ -35,7 +35,7 @@ class OneRank {
     counters_ = Counters{};
     if (file_.trace) counters_.clock.start(now_ns());
     file_.counters = &counters_;
-    const Channel channel{&comm_, 1, std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), arena_)};
+    const Channel channel{&comm_, 1, std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), *arena_)};
     CollectiveOptions options;
     options.entry = std::move(entry);
     const long allocated = allocations;

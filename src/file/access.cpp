@@ -76,12 +76,14 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
-    operation.engine.hints_edition = hints_edition_;
-    operation.engine.fixed_hints = fixed_hints_;
     operation.view = view_;
     operation.views = views_;
+    operation.engine = engine_file(*hints_, *view_, fixed_hints_, call.collective);
+    operation.engine.hints_edition = hints_edition_;
   }
-  prepare_engine(operation, call.collective);
+  operation.buffer = storage_.get();
+  operation.engine.trace = operation.trace;
+  operation.engine.counters = operation.trace ? &operation.counters : nullptr;
   operation.engine.plans = &plans_;
   operation.engine.patterns = &patterns_;
   operation.engine.run_lists = &run_lists_;
@@ -102,27 +104,24 @@ void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation)
   if (call.collective && !operation.channel.comm) operation.channel = next_channel();
 }
 
-void OpenFile::prepare_engine(Operation& operation, bool collective) {
-  prepare_engine(operation.engine, *operation.hints, *operation.view, collective);
-  operation.buffer = storage_.get();
-  operation.engine.trace = operation.trace;
-}
-
-// All but what is remembered of patterns and plans.
-void OpenFile::prepare_engine(EngineFile& engine, const HintSet& hints, const FileView& view, bool collective) {
-  engine.storage = collective ? direct_ : storage_.get();
-  engine.comm = comm_.get();
-  engine.hints = &hints.values;
-  engine.layout = &layout_;
-  engine.dirty = &dirty_;
-  engine.independent_accesses = &independent_accesses_;
-  engine.is_traced = trace_ != nullptr;
-  engine.core_each = core_each_;
-  engine.blocking = &blocking_;
-  engine.readable = readable_;
-  engine.scattered = view.scattered;
-  engine.any_sieves = any_sieves_;
-  engine.gate = gate_ ? &*gate_ : nullptr;
+// What the file is to the engine, without what is remembered of patterns and plans.
+EngineFile OpenFile::engine_file(const HintSet& hints, const FileView& view, const FixedHints& fixed_hints, bool collective) {
+  return {
+      .storage = collective ? direct_ : storage_.get(),
+      .comm = comm_.get(),
+      .hints = &hints.values,
+      .dirty = &dirty_,
+      .readable = readable_,
+      .scattered = view.scattered,
+      .any_sieves = any_sieves_,
+      .gate = gate_ ? &*gate_ : nullptr,
+      .layout = &layout_,
+      .blocking = &blocking_,
+      .fixed_hints = fixed_hints,
+      .independent_accesses = &independent_accesses_,
+      .core_each = core_each_,
+      .is_traced = trace_ != nullptr,
+  };
 }
 
 // Aggregators write for other ranks, so that only turns tell which of two writes to the same place came later.
@@ -269,23 +268,20 @@ std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, Begun& 
     const Result<DeviceMemoryRef> device = attempt([&] { return context_.buffers->find(call.memory, call.direction); });
     if (!device || *device) return std::nullopt;
   }
-  EngineFile engine;
-  engine.patterns = &patterns_;
   Taken taken;
   IoPiece run{-1, call.memory.base, bytes};
-  std::shared_ptr<const HintSet> hints;
   Operation* const watched = begun.watched;
-  {
-    std::lock_guard lock(mutex_);
-    run.offset = take_run(call, bytes, taken);
-    if (run.offset < 0) return std::nullopt;
-    hints = hints_;
-    prepare_engine(engine, *hints, *view_, /*collective=*/true);
-    engine.fixed_hints = fixed_hints_;
-    engine.adapter = adapter_for(engine);
-    begun.channel = take_channel();
-    if (watched) watch_run(call, taken, *watched, engine);
-  }
+  std::unique_lock lock(mutex_);
+  MERCUTIO_HELD(mutex_);
+  run.offset = take_run(call, bytes, taken);
+  if (run.offset < 0) return std::nullopt;
+  const std::shared_ptr<const HintSet> hints = hints_;
+  EngineFile engine = engine_file(*hints, *view_, fixed_hints_, /*collective=*/true);
+  engine.patterns = &patterns_;
+  engine.adapter = adapter_for(engine);
+  begun.channel = take_channel(&begun.ticket);
+  if (watched) watch_run(call, taken, *watched, engine);
+  lock.unlock();
   if (call.positioning == Positioning::kIndividual) {   // as it goes on, if it does
     begun.taken = taken;
     call.positioning = Positioning::kExplicit;
@@ -330,11 +326,20 @@ Result<i64> OpenFile::access(AccessCall call) {
     return moved;
   }
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
-  std::optional<Operation> operation;   // made when it is needed
   Begun begun;
-  if (look.sink) begin_trace(call, look, *(begun.watched = &operation.emplace()));
+  if (!look.sink) {
+    if (auto moved = move_run_together(call, begun)) return *std::move(moved);
+    Operation together;   // made when it is needed
+    return access_together(call, look, begun, together);
+  }
+  Operation together;
+  begun.watched = &together;
+  begin_trace(call, look, together);
   if (auto moved = move_run_together(call, begun)) return *std::move(moved);
-  Operation& together = operation ? *operation : operation.emplace();
+  return access_together(call, look, begun, together);
+}
+
+Result<i64> OpenFile::access_together(AccessCall& call, const Look& look, Begun& begun, Operation& together) {
   together.channel = std::move(begun.channel);
   together.declined = begun.declined;
   prepare(call, look, together);

@@ -56,11 +56,13 @@ void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
   });
 }
 
-Channel OpenFile::take_channel() {
+Channel OpenFile::take_channel(std::optional<Ticket>* room) {
   TicketRef ticket;
-  if (arena_) ticket = std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), arena_);
+  if (arena_ && room) ticket = TicketRef(TicketRef(), &room->emplace(*arena_));   // not counted
+  if (arena_ && !room) ticket = std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), *arena_);
   const i64 tag = next_tag_;
-  next_tag_ = (next_tag_ + kTagsPerOperation) % std::max<i64>(kTagsPerOperation, comm_->tags());
+  next_tag_ += kTagsPerOperation;
+  if (next_tag_ + kTagsPerOperation > comm_->tags()) next_tag_ = 0;
   return Channel{comm_.get(), tag, std::move(ticket)};
 }
 
@@ -130,8 +132,7 @@ Status OpenFile::agreed_same(Status mine, std::initializer_list<i64> values, con
 }
 
 Status OpenFile::no_split(const char* what) const {
-  std::lock_guard lock(mutex_);
-  if (!split_) return ok_status();
+  if (!in_split_.load(std::memory_order_acquire)) return ok_status();
   return Error{ErrorClass::kOther,
                std::string(what) + ": a split collective access is active on this file; end it first"};
 }
@@ -231,11 +232,12 @@ Status OpenFile::write_kept() {
   if (!all_lazy_) return ok_status();
   Operation together;
   LazyWrites::Kept kept;
+  FixedHints fixed_hints;
   together.view = current_view();
   {
     std::lock_guard lock(mutex_);
     together.hints = hints_;
-    together.engine.fixed_hints = fixed_hints_;
+    fixed_hints = fixed_hints_;
   }
   together.direction = Direction::kWrite;
   together.collective = true;
@@ -243,8 +245,9 @@ Status OpenFile::write_kept() {
   if (together.entry) together.entry = attempt([&] { return take_kept(kept, together); });
   if (together.entry) together.etypes = together.file_bytes = kept.bytes;
   const Status entry = together.entry;
-  together.trace = trace_.get();
-  prepare_engine(together, /*collective=*/true);
+  together.engine = engine_file(*together.hints, *together.view, fixed_hints, /*collective=*/true);
+  together.engine.trace = together.trace = trace_.get();
+  together.buffer = storage_.get();
   together.channel = blocking_channel();
   Result<i64> moved = wait_for(move_together(together));
   const bool alone = !moved && kept.bytes > 0;

@@ -105,6 +105,7 @@ class OpenFile final : public File {
 
   // What a collective access has taken before it turned out that the ranks don't move it as runs.
   struct Begun {
+    std::optional<Ticket> ticket;
     Channel channel;
     std::optional<Taken> taken;   // by the individual pointer
     bool declined = false;        // see CollectiveOptions
@@ -172,7 +173,8 @@ class OpenFile final : public File {
   Result<std::unique_ptr<Storage>> open_later(OpenOptions options) const;
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
-  Channel take_channel() MERCUTIO_REQUIRES(mutex_);
+  // `room`, if given, holds the ticket until no use of the channel is left.
+  Channel take_channel(std::optional<Ticket>* room = nullptr) MERCUTIO_REQUIRES(mutex_);
   Channel next_channel();       // its tag may still be in use by an access that was started a whole turn of the tags ago
   Channel blocking_channel();   // waits until it is not
   bool pause(i64 looks);         // of a blocking call; false: a rank has died
@@ -234,8 +236,7 @@ class OpenFile final : public File {
   Status check_call(const AccessCall& call, Operation& operation) const;
   Look look_at(const AccessCall& call) const;
   void prepare(AccessCall& call, const Look& look, Operation& operation);   // takes the memory over
-  void prepare_engine(Operation& operation, bool collective);
-  void prepare_engine(EngineFile& engine, const HintSet& hints, const FileView& view, bool collective);
+  EngineFile engine_file(const HintSet& hints, const FileView& view, const FixedHints& fixed_hints, bool collective);
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);
   void note_own(const Operation& operation);
@@ -248,6 +249,7 @@ class OpenFile final : public File {
   Result<i64> move_piece(Direction direction, const IoPiece& piece);
   std::optional<Result<i64>> move_run(const AccessCall& call, const Look& look);
   std::optional<Result<i64>> move_run_together(AccessCall& call, Begun& begun);
+  Result<i64> access_together(AccessCall& call, const Look& look, Begun& begun, Operation& together);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
@@ -327,6 +329,7 @@ class OpenFile final : public File {
   i64 pointer_ = 0;  // etypes
   i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);
+  std::atomic<bool> in_split_{false};   // whether there is one
 };
 
 inline bool OpenFile::pause(i64 looks) {

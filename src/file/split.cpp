@@ -18,6 +18,7 @@ Status OpenFile::begin(AccessCall call) {
   OperationRef ordered = operation->trace && operation->ordered ? operation : nullptr;
   MERCUTIO_LET(RequestRef request, launch(std::move(operation), nullptr));
   std::lock_guard lock(mutex_);
+  in_split_.store(true, std::memory_order_release);
   split_ = Split{std::move(request), call.direction, call.positioning, std::move(ordered)};
   return ok_status();
 }
@@ -34,6 +35,7 @@ Result<i64> OpenFile::end(const char* name, Direction direction, Positioning pos
     request = split_->request;
     ordered = std::move(split_->traced);
     split_.reset();
+    in_split_.store(false, std::memory_order_release);
   }
   const i64 start_ns = trace_time();
   if (trace_ && !ordered) trace_step(StepKind::kEnd, start_ns);

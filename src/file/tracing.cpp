@@ -147,7 +147,6 @@ void OpenFile::begin_trace(const AccessCall& call, const Look& look, Operation& 
   operation.name = call.name;
   operation.start_ns = now_ns();
   operation.counters.clock.start(operation.start_ns);
-  operation.engine.counters = &operation.counters;
 }
 
 // Of a collective access that begins as a run: what trace_step() and trace_access() need.

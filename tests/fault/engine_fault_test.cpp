@@ -83,7 +83,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
     auto access = [&](i64 tag) {
       if (!shape.collective) return independent(engine_file, owned.access, {shape.atomic});
       Channel channel{&comm, tag};
-      if (auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(arena);
+      if (auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(*arena);
       return drive(comm, collective(engine_file, channel, owned.access, {shape.atomic, ok_status()}));
     };
     Result<i64> result = access(0);

@@ -161,7 +161,7 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& o
     const auto access = [&](i64 tag) {
       Channel channel{&comm, tag};
       const auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr;
-      if (arena) channel.ticket = std::make_shared<Ticket>(arena);
+      if (arena) channel.ticket = std::make_shared<Ticket>(*arena);
       auto task = collective(engine_file, channel, owned.access, {});
       return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
     };

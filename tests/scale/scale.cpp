@@ -141,7 +141,7 @@ class Job {
       access.position = number * options_.bytes;
       access.bytes = options_.bytes;
       access.memory = Memory{rank.data.data(), lowered(make_contiguous(options_.bytes, byte_type())), 1};
-      const Channel channel{rank.file.comm, number * kTagsPerOperation, std::make_shared<Ticket>(rank.arena)};
+      const Channel channel{rank.file.comm, number * kTagsPerOperation, std::make_shared<Ticket>(*rank.arena)};
       tasks.push_back(std::make_unique<Task<Result<i64>>>(collective(rank.file, channel, access, {})));
       steps.push_back([task = tasks.back().get(), &good, this] {
         if (!task->step()) return false;

@@ -208,7 +208,7 @@ class FileCase {
       CollectiveOptions options;
       options.atomic = batch.atomic;
       if (entry_rank_ == r && entry_batch_ == static_cast<i64>(rank.batch)) options.entry = Error{ErrorClass::kArg, "on purpose"};
-      const Channel channel{rank.file.comm, first_tag_ + rank.next_tag, rank.arena ? std::make_shared<Ticket>(rank.arena) : nullptr};
+      const Channel channel{rank.file.comm, first_tag_ + rank.next_tag, rank.arena ? std::make_shared<Ticket>(*rank.arena) : nullptr};
       rank.next_tag += kTagsPerOperation;
       rank.tasks.push_back(collective(rank.file, channel, owned.access, options));
     }

@@ -71,23 +71,23 @@ const ByNode& NodeArena::ranks_by_node(const Topology& topology) {
   return *ranks_by_node_;
 }
 
-i64 NodeArena::issue_ticket() {
-  std::lock_guard lock(tickets_mutex_);
-  return next_ticket_++;
-}
-
+// Only the holder of the current ticket changes `current_ticket_`; if it has been returned early, a thread with the lock does. Of two threads that return
+// tickets at once, one stores `current_ticket_`, then loads `any_early_`; the other stores `any_early_`, then loads `current_ticket_`. All of it is
+// sequentially consistent, so one of them sees the other. In the same way a thread that waits for the next ticket is seen, or sees that its turn has come.
 void NodeArena::return_ticket(i64 ticket) {
-  std::lock_guard lock(tickets_mutex_);
-  i64 current = current_ticket_.load(std::memory_order_relaxed);
-  MERCUTIO_ASSERT(ticket >= current && ticket < next_ticket_);
-  MERCUTIO_ASSERT(returned_early_.count(ticket) == 0);
-  if (ticket != current) {
-    returned_early_.insert(ticket);
-    return;
+  MERCUTIO_ASSERT(ticket >= current_ticket_.load() && ticket < next_ticket_.load());
+  const bool in_turn = is_current(ticket);
+  if (in_turn) current_ticket_.store(ticket + 1);
+  if (!in_turn || any_early_.load()) {
+    std::lock_guard lock(tickets_mutex_);
+    MERCUTIO_ASSERT(returned_early_.count(ticket) == 0);
+    if (!in_turn) returned_early_.insert(ticket);
+    any_early_.store(!returned_early_.empty());
+    i64 current = current_ticket_.load();
+    for (; returned_early_.erase(current) > 0; ++current) current_ticket_.store(current + 1);
+    any_early_.store(!returned_early_.empty());
   }
-  for (++current; returned_early_.erase(current) > 0;) ++current;
-  current_ticket_.store(current, std::memory_order_release);
-  if (current < next_ticket_) segment_.wake(me_);   // another thread of this rank holds the next ticket
+  if (current_ticket_.load() < next_ticket_.load()) segment_.wake(me_);   // another thread of this rank holds the next ticket
 }
 
 // The members from `from` on are looked at in their order. Returns the first that has not posted, or count().

@@ -49,8 +49,8 @@ class NodeArena {
   bool whole() const { return !is_private_ && all_ranks_ == count(); }   // the node holds all ranks
 
   // ---- tickets ----
-  i64 issue_ticket();
-  bool is_current(i64 ticket) const { return current_ticket_.load(std::memory_order_acquire) == ticket; }
+  i64 issue_ticket() { return next_ticket_.fetch_add(1); }
+  bool is_current(i64 ticket) const { return current_ticket_.load() == ticket; }
   void return_ticket(i64 ticket);   // also if the ticket was never used
 
   // ---- gathers ----
@@ -167,25 +167,25 @@ class NodeArena {
   i64 arrived_ = 0;     // the members before this one have posted it
   bool published_since_gather_ = false;
   std::vector<i64> bases_;
+  std::atomic<i64> next_ticket_{0}, current_ticket_{0};
   std::mutex tickets_mutex_;
-  i64 next_ticket_ MERCUTIO_GUARDED_BY(tickets_mutex_) = 0;
   std::set<i64> returned_early_ MERCUTIO_GUARDED_BY(tickets_mutex_);
-  std::atomic<i64> current_ticket_{0};
+  std::atomic<bool> any_early_{false};   // whether there are some
 };
 
-// The right of one operation to use the arena. It is returned when the last reference is destroyed.
+// The right of one operation to use the arena, which outlives it. It is returned when the object is destroyed.
 class Ticket {
  public:
-  explicit Ticket(std::shared_ptr<NodeArena> arena) : arena_(std::move(arena)), number_(arena_->issue_ticket()) {}
+  explicit Ticket(NodeArena& arena) : arena_(arena), number_(arena.issue_ticket()) {}
   Ticket(const Ticket&) = delete;
   Ticket& operator=(const Ticket&) = delete;
-  ~Ticket() { arena_->return_ticket(number_); }
-  bool is_current() const { return arena_->is_current(number_); }
-  NodeArena& arena() const { return *arena_; }
+  ~Ticket() { arena_.return_ticket(number_); }
+  bool is_current() const { return arena_.is_current(number_); }
+  NodeArena& arena() const { return arena_; }
 
  private:
-  std::shared_ptr<NodeArena> arena_;
-  i64 number_;
+  NodeArena& arena_;
+  const i64 number_;
 };
 using TicketRef = std::shared_ptr<const Ticket>;
 

@@ -17,7 +17,7 @@ namespace {
 
 using namespace mercutio::testing;
 
-Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Ticket>(NodeArena::of(comm))}; }
+Channel next_channel(Comm& comm) { return Channel{&comm, 1, std::make_shared<Ticket>(*NodeArena::of(comm))}; }
 
 Channel channel_on_any_nodes(Comm& comm) { return NodeArena::of(comm) ? next_channel(comm) : Channel{&comm, 1}; }
 

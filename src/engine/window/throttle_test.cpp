@@ -72,7 +72,7 @@ TEST_P(ThrottleLimits, LimitsConcurrentRequestsPerServer) {
       const i64 bytes = kStripe * kStripes / kRanks;
       OwnedAccess owned = make_access(direction, make_view(8 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, 0};
-      if (auto arena = exchange == WantedExchange::kMessages ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(arena);
+      if (auto arena = exchange == WantedExchange::kMessages ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(*arena);
       auto moved = run(collective(engine_file, channel, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       ASSERT_EQ(*moved, bytes);

@@ -296,7 +296,7 @@ std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, Begun& 
   if (!*moved && comm_->failed(/*may_call=*/true)) moved = rank_died();   // whatever it broke first
   if (begun.taken) finish_pointer(taken, *moved ? **moved : 0);
   if (watched) {
-    watched->channel.tag = begun.channel.tag;
+    watched->channel.number = begun.channel.number;
     trace_step(*watched, StepForm::kBlocking);
     trace_access(*watched, *moved, /*waited=*/true);
   }

@@ -58,12 +58,10 @@ void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
 
 Channel OpenFile::take_channel(std::optional<Ticket>* room) {
   TicketRef ticket;
-  if (arena_ && room) ticket = TicketRef(TicketRef(), &room->emplace(*arena_));   // not counted
+  if (arena_ && room) ticket = TicketRef(TicketRef(), &room->emplace(*arena_));   // without a reference count
   if (arena_ && !room) ticket = std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), *arena_);
-  const i64 tag = next_tag_;
-  next_tag_ += kTagsPerOperation;
-  if (next_tag_ + kTagsPerOperation > comm_->tags()) next_tag_ = 0;
-  return Channel{comm_.get(), tag, std::move(ticket)};
+  const i64 number = next_channel_++;
+  return Channel{comm_.get(), first_tag(number, comm_->tags()), std::move(ticket), nullptr, number};
 }
 
 Channel OpenFile::next_channel() {

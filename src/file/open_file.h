@@ -105,7 +105,7 @@ class OpenFile final : public File {
 
   // What a collective access has taken before it turned out that the ranks don't move it as runs.
   struct Begun {
-    std::optional<Ticket> ticket;
+    std::optional<Ticket> ticket;   // first member: destroyed after the channel that refers to it
     Channel channel;
     std::optional<Taken> taken;   // by the individual pointer
     bool declined = false;        // see CollectiveOptions
@@ -173,7 +173,7 @@ class OpenFile final : public File {
   Result<std::unique_ptr<Storage>> open_later(OpenOptions options) const;
 
   // Agreement. Every collective call takes one channel, in the same order on all ranks.
-  // `room`, if given, holds the ticket until no use of the channel is left.
+  // If `room` is given, the ticket is made there, and must stay until the last copy of the channel is gone.
   Channel take_channel(std::optional<Ticket>* room = nullptr) MERCUTIO_REQUIRES(mutex_);
   Channel next_channel();       // its tag may still be in use by an access that was started a whole turn of the tags ago
   Channel blocking_channel();   // waits until it is not
@@ -327,7 +327,7 @@ class OpenFile final : public File {
   std::shared_ptr<const FileView> view_;
   i64 views_ = 0;    // set so far
   i64 pointer_ = 0;  // etypes
-  i64 next_tag_ MERCUTIO_GUARDED_BY(mutex_) = 0;
+  i64 next_channel_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   std::optional<Split> split_ MERCUTIO_GUARDED_BY(mutex_);
   std::atomic<bool> in_split_{false};   // whether there is one
 };

@@ -216,7 +216,7 @@ Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, cons
 void OpenFile::trace_sketch(const Operation& operation) const {
   if (sketches_.fetch_add(1, std::memory_order_relaxed) >= kSketchesKept) return;
   AccessSketch sketch = sketch_of(*operation.view->view, operation.first_etype * operation.view->etype_bytes(), operation.file_bytes);
-  sketch.tag = operation.channel.tag;
+  sketch.number = operation.channel.number;
   sketch.direction = operation.direction;
   trace_->note("sketch", sketch_text(sketch));
 }

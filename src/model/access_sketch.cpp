@@ -47,7 +47,7 @@ AccessSketch sketch_of(const View& view, i64 position, i64 bytes) {
 std::string sketch_text(const AccessSketch& sketch) {
   const RankSummary& sum = sketch.summary;
   char text[160];
-  snprintf(text, sizeof text, "%" PRId64 " %c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, sketch.tag,
+  snprintf(text, sizeof text, "%" PRId64 " %c %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64, sketch.number,
            sketch.direction == Direction::kWrite ? 'w' : 'r', sum.bytes, sum.first, sum.last, sum.run_bytes, sum.first_run_bytes);
   std::string out = text;
   i64 before = 0;
@@ -67,7 +67,7 @@ Result<AccessSketch> parse_sketch(const std::string& text) {
   RankSummary& sum = sketch.summary;
   std::istringstream words(text);
   char way = 0;
-  if (!(words >> sketch.tag >> way >> sum.bytes >> sum.first >> sum.last >> sum.run_bytes >> sum.first_run_bytes)) return damaged;
+  if (!(words >> sketch.number >> way >> sum.bytes >> sum.first >> sum.last >> sum.run_bytes >> sum.first_run_bytes)) return damaged;
   if ((way != 'r' && way != 'w') || sum.bytes < 0 || sum.first < 0 || sum.last < sum.first || sum.run_bytes < 0 || sum.first_run_bytes < 0) return damaged;
   sketch.direction = way == 'w' ? Direction::kWrite : Direction::kRead;
   i64 at = 0;

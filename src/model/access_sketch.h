@@ -22,7 +22,7 @@ struct SketchRun {
 };
 
 struct AccessSketch {
-  i64 tag = 0;   // identifies the collective access among those of this open file; the same on all ranks
+  i64 number = 0;   // identifies the collective access among those of this open file; the same on all ranks
   Direction direction = Direction::kRead;
   RankSummary summary;
   std::vector<SketchRun> runs;   // in the order of the data; each sampled run represents an equal share

@@ -13,7 +13,7 @@ TEST(AccessSketch, OfOneRunIsThatRun) {
 
 TEST(AccessSketch, OfNothingHasNoRuns) {
   AccessSketch sketch = sketch_of(*default_view(), 100, 0);
-  sketch.tag = 7;
+  sketch.number = 7;
   EXPECT_TRUE(sketch.runs.empty());
   const auto read = parse_sketch(sketch_text(sketch));
   ASSERT_TRUE(read.ok());
@@ -23,7 +23,7 @@ TEST(AccessSketch, OfNothingHasNoRuns) {
 // Series of equal distances are one word, and reading gives back what was written.
 TEST(AccessSketch, TextKeepsAllOfIt) {
   AccessSketch sketch;
-  sketch.tag = 3;
+  sketch.number = 3;
   sketch.direction = Direction::kWrite;
   sketch.summary = RankSummary{22, 8, 108, 4, 4};
   sketch.runs = {{8, 4}, {16, 4}, {24, 4}, {32, 4}, {102, 6}};

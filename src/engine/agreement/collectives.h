@@ -18,13 +18,17 @@
 namespace mercutio {
 
 // The communication context of one operation, valid until the operation ends: the Comm, the first of its kTagsPerOperation tags,
-// and its ticket for the shared memory of the node (null: no shared memory is used).
+// and its ticket for the shared memory of the node (null: no shared memory is used). `number` counts the channels of an open file; it
+// is the same on all ranks.
 inline constexpr i64 kTagsPerOperation = 3;
+// Of the channel with this number. The tags of two channels are equal or disjoint.
+inline constexpr i64 first_tag(i64 number, i64 tags) { return number % (tags / kTagsPerOperation) * kTagsPerOperation; }
 struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;
   TicketRef ticket = nullptr;
   Counters* counters = nullptr;   // of the operation; null: nothing is counted
+  i64 number = 0;
 
   // Sends to or receives from a rank. The tag is the operation's first tag plus `behind`.
   Result<std::unique_ptr<Message>> send(i64 to, ConstBytes data, i64 behind = 0) const {

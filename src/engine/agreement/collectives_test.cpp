@@ -13,6 +13,15 @@ namespace {
 
 using namespace mercutio::testing;
 
+TEST(Channels, HaveEqualOrDisjointTags) {
+  for (const i64 tags : {3, 16, 64, 1024}) {
+    for (i64 number = 0; number < 2 * tags; ++number) {
+      const i64 tag = first_tag(number, tags);
+      EXPECT_TRUE(tag >= 0 && tag % kTagsPerOperation == 0 && tag + kTagsPerOperation <= tags) << number << " of " << tags;
+    }
+  }
+}
+
 class Collectives : public ::testing::TestWithParam<i64> {};
 
 TEST_P(Collectives, AllReduce) {

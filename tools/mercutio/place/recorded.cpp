@@ -41,7 +41,7 @@ Status take_sketches(const Job& job, std::size_t member, RecordedFile& file, std
     if (std::string(name.data(), strnlen(name.data(), name.size())) != file.name) continue;
     const std::size_t blank = text.text.find(' ');
     MERCUTIO_LET(AccessSketch sketch, parse_sketch(blank == std::string::npos ? "" : text.text.substr(blank + 1)));
-    auto& parts = found[AccessKey{std::strtoll(text.text.c_str(), nullptr, 10), sketch.tag}];
+    auto& parts = found[AccessKey{std::strtoll(text.text.c_str(), nullptr, 10), sketch.number}];
     parts.resize(file.members.size());
     parts[member] = std::move(sketch);
   }

@@ -384,7 +384,8 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
       if (kept && kept->collective) note_own(*kept);
       return ok_status();
     });
-    kept.reset();   // nothing of the access is kept beyond its end
+    if (kept) kept->channel.ticket = nullptr;   // an ordered split access that is traced is kept until its end call
+    kept.reset();
     if (on_done) on_done(result);
     in_flight->leave(number);
   };

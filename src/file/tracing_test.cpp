@@ -164,6 +164,29 @@ TEST(Tracing, WaitingForALateRankIsTold) {
   EXPECT_EQ(waits[0].positions, 21);
 }
 
+// Between the calls of an ordered split access, of which a trace keeps more than of others.
+TEST(Tracing, ACallInASplitAccessIsAnErrorAndDoesNotHang) {
+  std::vector<Listener> listeners(2);
+  const std::string name = unique_name();
+  on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    OpenCall call;
+    call.file_name = name;
+    call.amode = kReadWrite;
+    Listener& listener = listeners[static_cast<size_t>(comm->rank())];
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &listener});
+    std::vector<std::byte> data(8);
+    AccessCall ordered = call_of(Direction::kWrite, data);
+    ordered.collective = true;
+    ordered.positioning = Positioning::kShared;
+    EXPECT_TRUE(file->begin(ordered));
+    EXPECT_EQ(class_of(file->sync()), ErrorClass::kOther);
+    EXPECT_EQ(class_of(file->set_size(3)), ErrorClass::kOther);
+    EXPECT_TRUE(file->end("end", Direction::kWrite, Positioning::kShared, data.data()));
+    EXPECT_EQ(*file->size(), 16);
+    EXPECT_TRUE(file->close());
+  });
+}
+
 // Of nonblocking accesses that are started together, two at most run at a time: here the thread of progress and the one that waits drive
 // them. Were each timed from when it was started, the sum would be 3.5 times the time of all.
 TEST(Tracing, AnAccessInTheBackgroundBeginsWhenItsTurnComes) {

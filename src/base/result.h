@@ -83,10 +83,10 @@ const char* error_class_name(ErrorClass cls);   // "MPI_ERR_NO_SPACE"
 
 [[noreturn]] void wrong_result();   // throws std::logic_error: an Error was taken for a value, or a value for an Error
 
-// A value is moved and destroyed at the cost of the value: the room of the Error beside it is not looked at.
+// To move or destroy a Result with a value costs what it costs for the value. A Result that was moved from is still ok, or not, as it was.
 template <class T>
 class [[nodiscard]] Result {
-  static_assert(std::is_nothrow_move_constructible_v<T>);
+  static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_constructible_v<Error>);
 
  public:
   Result(T value) noexcept : ok_(true) { std::construct_at(&value_, std::move(value)); }

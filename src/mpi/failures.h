@@ -32,8 +32,8 @@ class Failures {
   void note(MPI_Comm comm, int code);
   // Probes, with a tag of ours.
   void poll(MPI_Comm comm, int tag);
-  bool reported() const { return reported_; }   // the MPI reports some
-  // known(). Probes first if the last probe was some time ago.
+  bool reported() const { return reported_; }   // whether this MPI reports failed ranks at all
+  // known(). Probes first if the last probe was some time ago: only if the MPI reports failed ranks and this thread may call it.
   bool found(MPI_Comm comm, int tag);
 
  private:

@@ -71,9 +71,10 @@ const ByNode& NodeArena::ranks_by_node(const Topology& topology) {
   return *ranks_by_node_;
 }
 
-// Only the holder of the current ticket changes `current_ticket_`; if it has been returned early, a thread with the lock does. Of two threads that return
-// tickets at once, one stores `current_ticket_`, then loads `any_early_`; the other stores `any_early_`, then loads `current_ticket_`. All of it is
-// sequentially consistent, so one of them sees the other. In the same way a thread that waits for the next ticket is seen, or sees that its turn has come.
+// The holder of the current ticket changes `current_ticket_`, without the lock. If that ticket was returned early, the thread that holds the lock does.
+// No return is lost: a thread that returns in turn stores `current_ticket_`, then loads `any_early_`; one that returns early stores `any_early_`, then loads
+// `current_ticket_`. No wake-up is lost: the first stores `current_ticket_`, then loads `next_ticket_`; a thread that takes a ticket increments
+// `next_ticket_`, then loads `current_ticket_`. All of it is sequentially consistent, and shows the next holder what this one did in the arena.
 void NodeArena::return_ticket(i64 ticket) {
   MERCUTIO_ASSERT(ticket >= current_ticket_.load() && ticket < next_ticket_.load());
   const bool in_turn = is_current(ticket);
@@ -82,7 +83,7 @@ void NodeArena::return_ticket(i64 ticket) {
     std::lock_guard lock(tickets_mutex_);
     MERCUTIO_ASSERT(returned_early_.count(ticket) == 0);
     if (!in_turn) returned_early_.insert(ticket);
-    any_early_.store(!returned_early_.empty());
+    if (!in_turn) any_early_.store(true);
     i64 current = current_ticket_.load();
     for (; returned_early_.erase(current) > 0; ++current) current_ticket_.store(current + 1);
     any_early_.store(!returned_early_.empty());

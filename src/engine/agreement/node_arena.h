@@ -170,10 +170,10 @@ class NodeArena {
   std::atomic<i64> next_ticket_{0}, current_ticket_{0};
   std::mutex tickets_mutex_;
   std::set<i64> returned_early_ MERCUTIO_GUARDED_BY(tickets_mutex_);
-  std::atomic<bool> any_early_{false};   // whether there are some
+  std::atomic<bool> any_early_{false};   // whether returned_early_ has any; changed under the mutex
 };
 
-// The right of one operation to use the arena, which outlives it. It is returned when the object is destroyed.
+// The right of one operation to use the arena. The arena must outlive the ticket. The destructor returns the ticket.
 class Ticket {
  public:
   explicit Ticket(NodeArena& arena) : arena_(arena), number_(arena.issue_ticket()) {}

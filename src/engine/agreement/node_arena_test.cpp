@@ -121,6 +121,32 @@ TEST(NodeArena, CollectivesWithoutMessages) {
   });
 }
 
+// In each round one of them returns its ticket before its turn.
+TEST(NodeArena, ThreadsOfARankTakeTurns) {
+  constexpr i64 kThreads = 4, kRounds = 20000;
+  run_ranks(2, [](Comm& comm) {
+    auto arena = NodeArena::of(comm);
+    std::atomic<i64> inside{0};
+    i64 turns = 0;   // of whoever holds the current ticket
+    std::vector<std::thread> threads;
+    for (i64 thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        for (i64 round = 0; round < kRounds; ++round) {
+          const Ticket ticket(*arena);
+          if (round % kThreads == thread) continue;
+          while (!ticket.is_current()) std::this_thread::yield();
+          EXPECT_EQ(inside.fetch_add(1), 0);
+          ++turns;
+          inside.fetch_sub(1);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(turns, (kThreads - 1) * kRounds);
+    EXPECT_TRUE(Ticket(*arena).is_current());
+  });
+}
+
 // Two levels: nodes with one and with several ranks, whose ranks are not contiguous.
 TEST(NodeArena, CollectivesOfSeveralNodes) {
   const Topology cyclic{{0, 1, 2, 1, 0, 0, 1}, {"a", "b", "c"}};

@@ -160,9 +160,9 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
 }
 
 // If the MPI lets us provide a wait function for a generalized request (MPICH's extension), a rank that waits drives the access
-// itself, or sleeps until the progress thread has completed it. Otherwise it would spin on the core that the thread needs. MPI_Wait
-// and MPI_Test cannot be told apart: a poll within kPollGap of the previous one or of the start counts as waiting. In between, MPI
-// progress is made on the file's communicator, because MPICH makes none in a probe of MPI_COMM_SELF.
+// itself, or sleeps until the progress thread has completed it. Otherwise it would spin on the core that the thread needs. Of polls, a
+// program may make many in a row: one within kPollGap of the previous one or of the start counts as waiting. In between, MPI progress
+// is made on the file's communicator, because MPICH makes none in a probe of MPI_COMM_SELF.
 constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
 
 bool nap(PendingAccess& pending) {
@@ -175,7 +175,7 @@ int poll_access(void* state, MPI_Status*) {
   return guarded_or(MPI_SUCCESS, [&] {
     auto* pending = static_cast<PendingAccess*>(state);
     if (pending->access && !pending->access->done()) {
-      const bool waiting = std::chrono::steady_clock::now() - pending->last_poll < kPollGap;
+      const bool waiting = Completion::waits() || std::chrono::steady_clock::now() - pending->last_poll < kPollGap;
       if (waiting) nap(*pending);
       pending->last_poll = std::chrono::steady_clock::now();
     }

@@ -9,10 +9,12 @@ namespace mercutio {
 
 static thread_local Completion* current = nullptr;
 
-Completion::Completion() : outer_(std::exchange(current, this)), start_ns_(process().trace.tracer() ? now_ns() : 0) {}
+Completion::Completion(bool waits) : outer_(std::exchange(current, this)), waits_(waits), start_ns_(process().trace.tracer() ? now_ns() : 0) {}
 Completion::~Completion() { current = outer_; }
 
 i64 Completion::began_ns() { return current ? current->start_ns_ : 0; }
+
+bool Completion::waits() { return current && current->waits_; }
 
 bool Completion::collect(const void* access, MPI_File file, int code) {
   return current && guarded_or(false, [&] {

@@ -12,7 +12,7 @@ namespace mercutio {
 // Alive during a call of the program's that may complete requests. Calls may be nested, as error handlers call MPI.
 class Completion {
  public:
-  Completion();
+  explicit Completion(bool waits);   // the call returns when requests are complete, not before
   ~Completion();
   Completion(const Completion&) = delete;
   Completion& operator=(const Completion&) = delete;
@@ -23,6 +23,9 @@ class Completion {
 
   // When the present call of this thread began, if a trace is kept and it is one of ours; else 0.
   static i64 began_ns();
+
+  // Whether this thread is in such a call. False also in one that is not ours.
+  static bool waits();
 
   // The result of a call that has completed a request with this status.
   int result(int code, MPI_Status* status) const;
@@ -42,6 +45,7 @@ class Completion {
   int raise() const;
 
   Completion* const outer_;
+  const bool waits_;
   const i64 start_ns_;
   std::vector<Failed> failed_;
 };

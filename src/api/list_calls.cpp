@@ -58,7 +58,7 @@ int wait_without_null(int count, MPI_Request* requests, MPI_Status* statuses) {
 MERCUTIO_MPI_FUNCTION(int, Waitall, (int count, MPI_Request requests[], MPI_Status statuses[])) {
   if (count <= 0 || !requests || nothing_pending()) return real_waitall(count, requests, statuses);
   return guarded(nullptr, "MPI_Waitall", [&] {
-    const Completion completion;
+    const Completion completion(/*waits=*/true);
     const auto nulls = std::count(requests, requests + count, MPI_REQUEST_NULL);
     const bool mixed = nulls > 0 && nulls < count;
     const int code = mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
@@ -70,43 +70,43 @@ MERCUTIO_MPI_FUNCTION(int, Testall, (int count, MPI_Request requests[], int* fla
   static auto* const real = real_function<int(int, MPI_Request*, int*, MPI_Status*)>("PMPI_Testall");
   if (nothing_pending()) return real(count, requests, flag, statuses);
   return guarded(nullptr, "MPI_Testall", [&] {
-    const Completion completion;
+    const Completion completion(/*waits=*/false);
     const int code = real(count, requests, flag, statuses);
     return *flag ? completion.result(code, count, statuses) : code;   // MPICH 5 asks for statuses of a part, too
   });
 }
 
-#define SOME(name)                                                                                                \
+#define SOME(name, waits)                                                                                         \
   MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[],                  \
                                     MPI_Status statuses[])) {                                                     \
     static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);      \
     if (nothing_pending()) return real(count, requests, done, indices, statuses);                                 \
     return guarded(nullptr, "MPI_" #name, [&] {                                                                   \
-      const Completion completion;                                                                                \
+      const Completion completion(waits);                                                                         \
       const int code = real(count, requests, done, indices, statuses);                                            \
       return completion.result(code, *done, statuses);                                                            \
     });                                                                                                           \
   }
 
-SOME(Waitsome)
-SOME(Testsome)
+SOME(Waitsome, true)
+SOME(Testsome, false)
 
 // Those that complete one request.
-#define ONE(name, parameters, arguments, has_completed)                                    \
+#define ONE(name, waits, parameters, arguments, has_completed)                             \
   MERCUTIO_MPI_FUNCTION(int, name, parameters) {                                           \
     static auto* const real = real_function<int parameters>("PMPI_" #name);                \
     if (nothing_pending()) return real arguments;                                          \
     return guarded(nullptr, "MPI_" #name, [&] {                                            \
-      const Completion completion;                                                         \
+      const Completion completion(waits);                                                  \
       const int code = real arguments;                                                     \
       return has_completed ? completion.result(code, status) : code;                       \
     });                                                                                    \
   }
 
-ONE(Wait, (MPI_Request * request, MPI_Status* status), (request, status), true)
-ONE(Test, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), *flag)
-ONE(Waitany, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true)
-ONE(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag)
+ONE(Wait, true, (MPI_Request * request, MPI_Status* status), (request, status), true)
+ONE(Test, false, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), *flag)
+ONE(Waitany, true, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true)
+ONE(Testany, false, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag)
 
 // Those that complete none: the error of an access is in its status, and raised when its request is completed. Those of lists are MPI 4.1's.
 #define ASK(name, parameters, arguments, told, statuses)                                                          \
@@ -115,7 +115,7 @@ ONE(Testany, (int count, MPI_Request requests[], int* index, int* flag, MPI_Stat
     if (real && nothing_pending()) return real arguments;                                                         \
     return guarded(nullptr, "MPI_" #name, [&]() -> int {                                                          \
       if (!real) return fail(nullptr, "MPI_" #name, Error{ErrorClass::kUnsupportedOperation, "this MPI has none"}); \
-      const Completion completion;                                                                                \
+      const Completion completion(/*waits=*/false);                                                               \
       process().postponed.run();                                                                                  \
       const int code = real arguments;                                                                            \
       if (!completion.empty()) completion.tell(told, statuses);   /* else the MPI may have set nothing */         \

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "api/call.h"
+#include "api/completion.h"
 #include "model/environment_check.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
@@ -53,10 +54,10 @@ const char* ProcessProgress::who(bool sends) const {
   return "the call that starts them";
 }
 
-bool ProcessProgress::progress() {
-  if (Progress* thread = thread_.now.load(std::memory_order_acquire)) thread->progress();
+bool ProcessProgress::progress(bool waits) {
+  if (Progress* thread = thread_.now.load(std::memory_order_acquire)) thread->progress(waits);
   Progress* polled = polled_.now.load(std::memory_order_acquire);
-  return polled && polled->progress();
+  return polled && polled->progress(waits);
 }
 
 void ProcessProgress::shut_down() {
@@ -67,7 +68,7 @@ void ProcessProgress::shut_down() {
     thread_.now = nullptr;
     thread = std::move(thread_.progress);
   }
-  while (progress()) sched_yield();
+  while (progress(/*waits=*/true)) sched_yield();
 }
 
 void Postponed::add(Action& action) {
@@ -95,7 +96,7 @@ void Postponed::run() {
 
 static int open_mpi_waits() {
   return guarded_or(0, [] {
-    process().progress.progress();
+    process().progress.progress(Completion::waits());
     process().postponed.run();
     return 0;
   });

@@ -23,7 +23,7 @@ namespace mercutio {
 class ProcessProgress final : public Progress {
  public:
   RequestRef start(RequestBody body) override;
-  bool progress() override;
+  bool progress(bool waits) override;
   const char* who(bool sends) const override;
   void shut_down();   // drives all requests to their end; later accesses complete in their start call
 

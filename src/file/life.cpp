@@ -38,7 +38,7 @@ void InFlight::wait(Progress& progress, Comm& comm, Condition condition) {
   MERCUTIO_HELD(mutex_);
   while (!condition()) {
     lock.unlock();
-    progress.progress();
+    progress.progress(/*waits=*/true);
     comm.poll_mpi();
     lock.lock();
     changed_.wait_for(lock, kNap, condition);

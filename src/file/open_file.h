@@ -334,7 +334,7 @@ class OpenFile final : public File {
 
 inline bool OpenFile::pause(i64 looks) {
   constexpr i64 kPatience = 32;
-  context_.progress->progress();   // another rank may wait for what this one has started before
+  context_.progress->progress(/*waits=*/true);   // another rank may wait for what this one has started before
   comm_->backoff(looks);
   return looks <= kPatience || !comm_->failed(/*may_call=*/true);
 }

@@ -201,6 +201,7 @@ class ProgressThread final : public Progress {
     {
       std::lock_guard lock(mutex_);
       if (has_thread()) {
+        forget_ended();
         active_.push_back(request);
         any_.store(true, std::memory_order_release);
         // Whoever waits for one of several drives only that one, which may have to follow another.
@@ -213,11 +214,12 @@ class ProgressThread final : public Progress {
     return request;
   }
 
-  // Calls in quick succession come from a waiting thread, which then drives the requests. Otherwise the progress thread does.
-  bool progress() override {
+  // Calls in quick succession come from a waiting thread, which then drives the requests. Otherwise the progress thread does. Where ranks
+  // share cores, even a waiting thread calls after long pauses.
+  bool progress(bool waits) override {
     if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
-    if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap) return false;
+    if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap && !waits) return false;
     std::vector<DrivenRequestRef> mine;
     {
       std::lock_guard lock(mutex_);
@@ -307,11 +309,11 @@ class ProgressThread final : public Progress {
 class PolledProgress final : public Progress {
  public:
   ~PolledProgress() override {
-    for (i64 spins = 0; progress(); ++spins) default_backoff(spins);
+    for (i64 spins = 0; progress(/*waits=*/true); ++spins) default_backoff(spins);
   }
 
   RequestRef start(RequestBody body) override {
-    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr, [this] { progress(); });
+    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr, [this] { progress(/*waits=*/true); });
     std::lock_guard lock(mutex_);
     arrived_.push_back(request);
     ++left_;
@@ -319,7 +321,7 @@ class PolledProgress final : public Progress {
   }
 
   // One thread drives at a time. A call from within a step, if MPI calls back, has no effect.
-  bool progress() override {
+  bool progress(bool /*waits*/) override {
     if (left_.load() == 0) return false;
     if (const Turn turn(busy_); turn.taken()) {
       {

@@ -49,9 +49,9 @@ class Progress {
   virtual RequestRef start(RequestBody body) = 0;
   // Whether a new request can be driven now. If not, start() returns after the request is complete.
   virtual bool ready() { return true; }
-  // For threads that wait for something else: advances the requests that such threads may drive. Returns true if requests are
-  // pending that only such calls advance.
-  virtual bool progress() { return false; }
+  // For threads that wait for something else: advances the requests that such threads may drive. `waits`: this thread is known to wait;
+  // otherwise it shows by calls in quick succession. Returns true if requests are pending that only such calls advance.
+  virtual bool progress(bool waits) = 0;
   // The name of the driver, for messages to users.
   virtual const char* who(bool /*sends*/) const { return "the progress thread"; }
 };

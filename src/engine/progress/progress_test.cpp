@@ -98,7 +98,7 @@ TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
       waiters.emplace_back([&, t] {
         for (i64 i = 0; i < 4; ++i) {
           const auto& request = requests[static_cast<std::size_t>((i + t) % 4)];
-          while (t == 2 && !request->wait_for(std::chrono::microseconds(5))) progress->progress();
+          while (t == 2 && !request->wait_for(std::chrono::microseconds(5))) progress->progress(/*waits=*/true);
           EXPECT_EQ(request->wait().value(), 7);
         }
       });
@@ -108,17 +108,42 @@ TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
   EXPECT_EQ(ended, 200);
 }
 
+// Where ranks share cores, a rank that waits looks at its requests seldom.
+TEST(ProgressThread, AThreadThatIsKnownToWaitDrivesAfterAnyPause) {
+  const auto counts_steps_of = [](std::thread::id thread, std::atomic<i64>& steps, std::atomic<bool>& over) -> Task<Result<i64>> {
+    co_await until([&] {
+      if (std::this_thread::get_id() == thread) ++steps;
+      return over.load();
+    });
+    co_return 1;
+  };
+  auto progress = make_progress_thread();
+  std::atomic<i64> steps{0};
+  std::atomic<bool> over{false};
+  auto request = progress->start({counts_steps_of(std::this_thread::get_id(), steps, over), false, nullptr, nullptr});
+  const auto look = [&](bool waits) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    progress->progress(waits);
+  };
+  for (i64 i = 0; i < 20; ++i) look(/*waits=*/false);
+  EXPECT_EQ(steps, 0);
+  for (i64 i = 0; i < 1000 && steps < 5; ++i) look(/*waits=*/true);
+  EXPECT_GE(steps, 5);
+  over = true;
+  EXPECT_EQ(request->wait().value(), 1);
+}
+
 TEST(PolledProgress, AdvancesOnlyWhenPolled) {
   std::atomic<bool> flag{false};
   std::atomic<i64> sum{0};
   auto progress = make_polled_progress();
-  EXPECT_FALSE(progress->progress());
+  EXPECT_FALSE(progress->progress(/*waits=*/true));
   auto request = progress->start({waits_for(flag, 3), true, [&](const Result<i64>& r) { sum += r.value(); }, nullptr});
-  EXPECT_TRUE(progress->progress());
+  EXPECT_TRUE(progress->progress(/*waits=*/true));
   EXPECT_FALSE(request->wait_for(std::chrono::microseconds(50)));
   flag = true;
   EXPECT_FALSE(request->done());
-  EXPECT_FALSE(progress->progress());
+  EXPECT_FALSE(progress->progress(/*waits=*/true));
   EXPECT_TRUE(request->done());
   EXPECT_EQ(sum, 3);
 }
@@ -141,7 +166,7 @@ TEST(PolledProgress, ProgressInsideAStepDoesNothing) {
   i64 steps = 0;
   auto calls_back = [](Progress& p, i64& n) -> Task<Result<i64>> {
     ++n;
-    p.progress();
+    p.progress(/*waits=*/true);
     co_return n;
   };
   auto request = progress->start({calls_back(*progress, steps), true, nullptr, nullptr});

@@ -51,7 +51,7 @@ class Progress {
   virtual bool ready() { return true; }
   // For threads that wait for something else: advances the requests that such threads may drive. `waits`: this thread is known to wait;
   // otherwise it shows by calls in quick succession. Returns true if requests are pending that only such calls advance.
-  virtual bool progress(bool waits) = 0;
+  virtual bool progress(bool /*waits*/) { return false; }
   // The name of the driver, for messages to users.
   virtual const char* who(bool /*sends*/) const { return "the progress thread"; }
 };

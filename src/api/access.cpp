@@ -160,9 +160,9 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
 }
 
 // If the MPI lets us provide a wait function for a generalized request (MPICH's extension), a rank that waits drives the access
-// itself, or sleeps until the progress thread has completed it. Otherwise it would spin on the core that the thread needs. Of polls, a
-// program may make many in a row: one within kPollGap of the previous one or of the start counts as waiting. In between, MPI progress
-// is made on the file's communicator, because MPICH makes none in a probe of MPI_COMM_SELF.
+// itself, or sleeps until the progress thread has completed it. Otherwise it would spin on the core that the thread needs. Calls that
+// wait are known. Of others, one that polls within kPollGap of the previous poll or of the start counts as waiting. In between, MPI
+// progress is made on the file's communicator, because MPICH makes none in a probe of MPI_COMM_SELF.
 constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
 
 bool nap(PendingAccess& pending) {

@@ -84,9 +84,7 @@ Result<DeviceMemoryRef> Buffers::find(const Memory& memory, Direction direction)
   const i64 last = base + type.true_lb() + type.true_extent() - 1 + std::max<i64>(0, shift);
   const std::uint64_t now = tick();
   detect_once_a_tick(now);
-  if (any_runtime()) {
-    if (DeviceMemoryRef device = on_device(first)) return device;
-  }
+  if (DeviceMemoryRef device = on_device(first)) return device;
   const bool large = memory.bytes() >= kLargeBytes;
   int fault = touched_.touch(first, direction, now, large);
   if (fault == 0 && last / kPageBytes != first / kPageBytes) fault = touched_.touch(last, direction, now, large);

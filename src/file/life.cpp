@@ -58,8 +58,7 @@ void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
 
 Channel OpenFile::take_channel(std::optional<Ticket>* room) {
   TicketRef ticket;
-  if (arena_ && room) ticket = TicketRef(TicketRef(), &room->emplace(*arena_));   // without a reference count
-  if (arena_ && !room) ticket = std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), *arena_);
+  if (arena_) ticket = room ? TicketRef(TicketRef(), &room->emplace(*arena_)) : std::allocate_shared<Ticket>(FrameAllocator<Ticket>(), *arena_);
   const i64 number = next_channel_++;
   return Channel{comm_.get(), first_tag(number, comm_->tags()), std::move(ticket), nullptr, number};
 }

@@ -5,6 +5,7 @@
 // collectives may be in flight at once if their tags differ.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <span>
 #include <string>
@@ -22,7 +23,7 @@ namespace mercutio {
 // is the same on all ranks.
 inline constexpr i64 kTagsPerOperation = 3;
 // Of the channel with this number. The tags of two channels are equal or disjoint.
-inline constexpr i64 first_tag(i64 number, i64 tags) { return number % (tags / kTagsPerOperation) * kTagsPerOperation; }
+inline constexpr i64 first_tag(i64 number, i64 tags) { return number % std::max<i64>(1, tags / kTagsPerOperation) * kTagsPerOperation; }
 struct Channel {
   Comm* comm = nullptr;
   i64 tag = 0;

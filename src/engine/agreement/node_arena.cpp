@@ -82,8 +82,10 @@ void NodeArena::return_ticket(i64 ticket) {
   if (!in_turn || any_early_.load()) {
     std::lock_guard lock(tickets_mutex_);
     MERCUTIO_ASSERT(returned_early_.count(ticket) == 0);
-    if (!in_turn) returned_early_.insert(ticket);
-    if (!in_turn) any_early_.store(true);
+    if (!in_turn) {
+      returned_early_.insert(ticket);
+      any_early_.store(true);
+    }
     i64 current = current_ticket_.load();
     for (; returned_early_.erase(current) > 0; ++current) current_ticket_.store(current + 1);
     any_early_.store(!returned_early_.empty());

@@ -213,6 +213,8 @@ int32_t PVFS_sys_lookup(int32_t fs, char *name, const Cred *cred, Lookup *found,
   if (strcmp(kept->path, path) || kept->until <= now_ms()) {
     const int error = store_lookup(path, follow, &handle);
     if (error) return out(code_of(error));
+    for (int i = 0; i < 32; i++)   /* a folder that is gone may have had this number */
+      if (names[i].handle == handle) names[i].handle = 0, names[i].until = 0;
     snprintf(kept->path, sizeof kept->path, "%s", path);
     kept->handle = handle;
     kept->until = now_ms() + name_ms;

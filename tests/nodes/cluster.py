@@ -167,7 +167,10 @@ class Cluster:
         os.chmod(launcher, 0o755)
         self.switch = Node(self.state, "switch")
         for name in self.names:
-            os.mkdir(os.path.join(self.state, "tmp-" + name))
+            # Open MPI 4 removes its folder when it is empty, even where another job is about to use it.
+            folder = os.path.join(self.state, "tmp-" + name, "ompi.%s.%d" % (name, os.getuid()))
+            os.makedirs(folder, mode=0o700)
+            open(os.path.join(folder, "kept"), "w").close()
             self.nodes.append(Node(self.state, name))
         for node in [self.switch] + self.nodes:
             node.wait(self.state)

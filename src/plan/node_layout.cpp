@@ -10,7 +10,8 @@ i64 whole_pages(i64 bytes) { return (bytes + kPageBytes - 1) / kPageBytes * kPag
 
 NodeLayout counters_layout(i64 ranks, i64 members) {
   NodeLayout layout;
-  layout.result_at = whole_pages(members * kControlBytes);
+  layout.controls_at = members * kGatherLineBytes;
+  layout.result_at = whole_pages(layout.controls_at + members * kControlBytes);
   layout.domains_at = layout.result_at + whole_pages(kResultHeaderBytes + result_bytes(ranks));
   layout.finished_at = layout.domains_at + whole_pages(ranks * kDomainCounterBytes);
   layout.areas_at = layout.finished_at + whole_pages(2 * ranks * members * static_cast<i64>(sizeof(i64)));

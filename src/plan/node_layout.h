@@ -1,4 +1,4 @@
-// The layout of the memory that the ranks of a node share: control data of each rank of the node; the result of a collective of all
+// The layout of the memory that the ranks of a node share: lines for gathers, and control data, of each rank of the node; the result of a collective of all
 // ranks; counters of every rank of the job, as any rank may own a domain; and one area per rank of the node for the windows that it
 // keeps. The space for windows shrinks with the number of ranks of the job.
 #pragma once
@@ -8,10 +8,10 @@
 namespace mercutio {
 
 struct NodeLayout {
-  i64 result_at = 0, domains_at = 0, finished_at = 0, areas_at = 0;
+  i64 controls_at = 0, result_at = 0, domains_at = 0, finished_at = 0, areas_at = 0;
   i64 area_bytes = 0;   // per rank; below 0: the counters alone need more than there is
 };
-inline constexpr i64 kControlBytes = 1984;      // per rank of the node
+inline constexpr i64 kGatherLineBytes = 128, kControlBytes = 1984;   // per rank of the node
 inline constexpr i64 kDomainCounterBytes = 64;    // per domain
 inline constexpr i64 kAreaCounterBytes = 4096;  // at the start of an area; half of the rest is the valid map, half is data
 

@@ -12,7 +12,8 @@ namespace mercutio {
 
 NodeArena::NodeArena(Segment& segment, const NodeLayout& layout, const Comm& comm)
     : segment_(segment), all_ranks_(comm.size()), place_(place_of(comm.rank(), comm.topology())) {
-  controls_ = reinterpret_cast<Control*>(segment_.data());
+  lines_ = reinterpret_cast<Line*>(segment_.data());
+  controls_ = reinterpret_cast<Control*>(segment_.data() + layout.controls_at);
   result_ = reinterpret_cast<ResultHeader*>(segment_.data() + layout.result_at);
   window_counters_ = reinterpret_cast<WindowCounters*>(segment_.data() + layout.domains_at);
   finished_ = reinterpret_cast<i64*>(segment_.data() + layout.finished_at);
@@ -95,7 +96,7 @@ void NodeArena::return_ticket(i64 ticket) {
 
 // The members from `from` on are looked at in their order. Returns the first that has not posted, or count().
 i64 NodeArena::first_missing(i64 gather, i64 from) const {
-  while (from < count() && std::atomic_ref(slot(from, gather).gather).load(std::memory_order_seq_cst) == gather) ++from;
+  while (from < count() && std::atomic_ref(line(from, gather).posted).load(std::memory_order_seq_cst) >> 1 == gather) ++from;
   return from;
 }
 
@@ -107,10 +108,11 @@ void NodeArena::post(ConstBytes mine, bool publishes) {
   published_since_gather_ = false;
   if (publishes) begin_publication();
   const i64 gather = ++gathers_;
-  Slot& own = slot(me_, gather);
-  MERCUTIO_ASSERT(own.gather == std::max<i64>(gather - 2, 0));
-  if (!mine.empty()) std::memcpy(own.data, mine.data(), mine.size());
-  std::atomic_ref(own.gather).store(gather, std::memory_order_seq_cst);
+  Line& own = line(me_, gather);
+  MERCUTIO_ASSERT(own.posted >> 1 == std::max<i64>(gather - 2, 0));
+  const bool fits = mine.size() <= sizeof own.words;
+  if (!mine.empty()) std::memcpy(fits ? own.words : controls_[me_].contributions[gather & 1], mine.data(), mine.size());
+  std::atomic_ref(own.posted).store(2 * gather + (fits ? 0 : 1), std::memory_order_seq_cst);
   if (std::atomic_ref(result_->awaited[gather & 1]).load(std::memory_order_seq_cst) != gather) return;
   if (first_missing(gather, 0) < count()) return;
   if (!publishes) wake_others();

@@ -26,7 +26,7 @@ namespace mercutio {
 
 class NodeArena {
  public:
-  static constexpr i64 kGatherBytes = 952;   // maximum contribution of one rank
+  static constexpr i64 kGatherBytes = 960;   // maximum contribution of one rank
 
   // The arena of the Comm's segment. Null if the Comm has no segment, or, on all ranks, if the counters leave no room for windows
   // on some node. The Comm must outlive the arena.
@@ -54,15 +54,18 @@ class NodeArena {
   void return_ticket(i64 ticket);   // also if the ticket was never used
 
   // ---- gathers ----
-  // Each rank writes its contribution behind the number of the gather, and looks at what the others have written. A
-  // contribution of up to seven words is one cache line. A rank that has looked in vain says so before it sleeps. Then
-  // the last rank that posts wakes those that wait: all ranks, or, if the first rank then publishes a result, only that
-  // one.
+  // Each rank has a cache line for the number of the gather and up to seven words. A longer contribution is elsewhere. The lines of
+  // a gather are adjacent, so that looking at those of many ranks touches few pages. A rank that has looked in vain says so before
+  // it sleeps. Then the last rank that posts wakes those that wait: all ranks, or, if the first rank then publishes a result, only
+  // that one.
   void post(ConstBytes mine, bool publishes);   // begins the next gather and contributes to it
   // Whether all ranks of the node have contributed to the gather. If not, the next backoff() of this thread may sleep.
   bool all_posted();
   // By index in members(). Valid until the next post().
-  std::byte* contribution(i64 member) const { return slot(member, gathers_).data; }
+  const std::byte* contribution(i64 member) const {
+    const Line& line = this->line(member, gathers_);
+    return line.posted & 1 ? controls_[member].contributions[gathers_ & 1] : line.words;
+  }
 
   // ---- results ----
   // The first rank publishes bytes to the others: after a gather, or without one and waiting for none of them, if
@@ -119,12 +122,13 @@ class NodeArena {
   void wake_others();
 
  private:
-  struct alignas(64) Slot {
-    i64 gather;                    // number of the gather that it is of
-    std::byte data[kGatherBytes];
+  // There are those of the last two gathers, as other ranks may still read the previous one.
+  struct alignas(64) Line {
+    i64 posted;                                    // twice the number of the gather; plus 1: the contribution isn't here, but in Control
+    std::byte words[64 - sizeof(i64)];
   };
   struct alignas(64) Control {
-    Slot slots[2];              // of the last two gathers, as other ranks may still read the previous one
+    std::byte contributions[2][kGatherBytes];
     alignas(64) i64 writing;    // engine/io/sieve_gate.h
   };
   struct ResultHeader {
@@ -135,15 +139,15 @@ class NodeArena {
     char error_text[256];
   };
   // These types are in shared memory.
-  static_assert(std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters> && std::is_trivially_copyable_v<ResultHeader>);
+  static_assert(std::is_trivially_copyable_v<Line> && std::is_trivially_copyable_v<Control> && std::is_trivially_copyable_v<WindowCounters> && std::is_trivially_copyable_v<ResultHeader>);
 
   NodeArena(Segment& segment, const NodeLayout& layout, const Comm& comm);
   i64 count() const { return static_cast<i64>(members_.size()); }
   i64 local(i64 rank) const { return std::lower_bound(members_.begin(), members_.end(), rank) - members_.begin(); }
-  Slot& slot(i64 member, i64 gather) const { return controls_[member].slots[gather & 1]; }
+  Line& line(i64 member, i64 gather) const { return lines_[(gather & 1) * count() + member]; }
   i64 first_missing(i64 gather, i64 from) const;
 
-  static_assert(sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
+  static_assert(2 * sizeof(Line) == kGatherLineBytes && sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
 
   Segment& segment_;
   std::unique_ptr<Segment> own_segment_;   // of a private arena
@@ -156,7 +160,8 @@ class NodeArena {
   const RankPlace place_;
   std::once_flag ranks_sorted_;
   std::optional<ByNode> ranks_by_node_;
-  Control* controls_;   // one per rank of the node
+  Line* lines_;         // two per rank of the node
+  Control* controls_;   // one per rank
   ResultHeader* result_;
   WindowCounters* window_counters_;
   i64* finished_;

@@ -31,16 +31,16 @@ class Yielding {
     left_out_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  // Yields once. Returns whether another yield is worth trying in this wait.
-  bool yield() {
+  // Yields once. Returns whether another yield is worth trying in this wait. A yield is slow from `slow_ns` on.
+  bool yield(i64 slow_ns = kSliceNs) {
     const i64 start = now_ns();
     sched_yield();
-    return took(now_ns() - start);
+    return took(now_ns() - start, slow_ns);
   }
   // Records the duration of a yield. Returns whether another yield is worth trying in this wait.
-  bool took(i64 ns) {
+  bool took(i64 ns, i64 slow_ns = kSliceNs) {
     const i64 waits = waits_.load(std::memory_order_relaxed);
-    if (ns < kSliceNs) {
+    if (ns < slow_ns) {
       if (waits > 0) waits_.store(waits - std::max<i64>(1, waits / 8), std::memory_order_relaxed);
       return true;
     }

@@ -27,6 +27,15 @@ TEST(Yielding, IsLeftOutForLongerEachTimeItTakesASlice) {
   }
 }
 
+// Many ranks that wait for each other share the core.
+TEST(Yielding, IsSlowOnlyIfItTakesLongerThanTheCallerExpects) {
+  Yielding yielding;
+  EXPECT_TRUE(yielding.took(3'000'000, /*slow_ns=*/3'200'000));
+  EXPECT_TRUE(yielding.worth_trying());
+  EXPECT_FALSE(yielding.took(3'200'000, /*slow_ns=*/3'200'000));
+  EXPECT_EQ(waits_without(yielding), 64);
+}
+
 TEST(Yielding, ComesBackOnceTheCoreIsFree) {
   Yielding yielding;
   for (int i = 0; i < 10; ++i) yielding.took(3'000'000);

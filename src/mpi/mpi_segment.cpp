@@ -5,6 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <climits>
 #include <utility>
@@ -26,7 +27,7 @@ thread_local constinit const MpiSegment* expecting = nullptr;
 }  // namespace
 
 MpiSegment::MpiSegment(std::shared_ptr<NodeMemory> memory, i64 ranks)
-    : memory_(std::move(memory)), ranks_(ranks), core_each_(ranks <= ::sysconf(_SC_NPROCESSORS_ONLN)) {}
+    : memory_(std::move(memory)), ranks_(ranks), ranks_per_core_((ranks - 1) / std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)) + 1) {}
 
 void MpiSegment::expect_wake() { expecting = this; }
 

@@ -16,7 +16,8 @@ class MpiSegment final : public Segment {
   i64 bytes() const override { return memory_->bytes() - doorbell_bytes(ranks_); }
   void wake(i64 rank) override;
   void expect_wake() override;
-  bool core_each() const override { return core_each_; }
+  bool core_each() const override { return ranks_per_core_ == 1; }
+  i64 ranks_per_core() const { return ranks_per_core_; }   // rounded up
   bool take_expected();   // whether this thread has called expect_wake() since it last called this function
   std::uint32_t rings(i64 rank) const;   // number of rings so far
   // Returns when the doorbell has rung more than `seen` times, or after `longest_ns`.
@@ -27,7 +28,7 @@ class MpiSegment final : public Segment {
   std::uint32_t* doorbell(i64 rank) const { return reinterpret_cast<std::uint32_t*>(memory_->data() + rank * kDoorbellBytes); }
   std::shared_ptr<NodeMemory> memory_;
   const i64 ranks_;
-  const bool core_each_;
+  const i64 ranks_per_core_;
 };
 
 }  // namespace mercutio

@@ -61,12 +61,9 @@ int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MP
 // completion. Other MPIs keep it until then. The access and the MPI both release the state; the second of them destroys it.
 enum class Stage { kMoving, kDone, kFreed };
 
-struct PendingAccess final : Postponed::Action {
-  PendingAccess() { process().accesses.fetch_add(1, std::memory_order_relaxed); }
-  ~PendingAccess() override { process().accesses.fetch_sub(1, std::memory_order_relaxed); }
-  PendingAccess(const PendingAccess&) = delete;
-  PendingAccess& operator=(const PendingAccess&) = delete;
+struct PendingAccess final : Postponed::Action, StartedAccesses::Access {
   void run() override;              // completes the request in MPI
+  void wait() override;
   std::atomic<Stage> stage{Stage::kMoving};
   MPI_Request request = MPI_REQUEST_NULL;
   OpenHandle* handle = nullptr;
@@ -112,6 +109,7 @@ void tell_of_wait(Tracer& tracer, const PendingAccess& pending) {
 int free_access(void* state) {
   auto* pending = static_cast<PendingAccess*>(state);
   const bool given = pending->given.load(std::memory_order_acquire);   // makes it visible, as MPI need not do so
+  process().accesses.remove(pending->request);
   if (!reach(pending, Stage::kFreed)) {
     (void)guarded_or(false, [&] {
       if (Tracer* tracer = process().trace.tracer(); tracer && given) tell_of_wait(*tracer, *pending);
@@ -159,24 +157,22 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
   process().postponed.add(*pending);
 }
 
-// If the MPI lets us provide a wait function for a generalized request (MPICH's extension), a rank that waits drives the access
-// itself, or sleeps until the progress thread has completed it. Otherwise it would spin on the core that the thread needs. Calls that
-// wait are known. Of others, one that polls within kPollGap of the previous poll or of the start counts as waiting. In between, MPI
-// progress is made on the file's communicator, because MPICH makes none in a probe of MPI_COMM_SELF.
-constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
-
-bool nap(PendingAccess& pending) {
-  if (pending.access->wait_for(kNap)) return true;
-  if (!pending.access->done()) pending.handle->file->comm().poll_mpi();
-  return pending.access->done();
+// A rank that waits for accesses and nothing else drives them itself, or sleeps until the progress thread has moved the data. In MPI it
+// would spin on the core that the thread, or another rank, needs.
+void PendingAccess::wait() {
+  (void)access->wait();
+  process().postponed.run();
 }
 
+// For MPICH's extension of generalized requests. Calls that wait are known. Of others, one that polls within kPollGap of the previous poll
+// or of the start counts as waiting.
 int poll_access(void* state, MPI_Status*) {
+  constexpr auto kPollGap = std::chrono::microseconds(100), kNap = std::chrono::microseconds(100);
   return guarded_or(MPI_SUCCESS, [&] {
     auto* pending = static_cast<PendingAccess*>(state);
     if (pending->access && !pending->access->done()) {
       const bool waiting = Completion::waits() || std::chrono::steady_clock::now() - pending->last_poll < kPollGap;
-      if (waiting) nap(*pending);
+      if (waiting) (void)pending->access->wait_for(kNap);
       pending->last_poll = std::chrono::steady_clock::now();
     }
     process().postponed.run();
@@ -184,14 +180,10 @@ int poll_access(void* state, MPI_Status*) {
   });
 }
 
-int wait_for_access(int count, void** states, double, MPI_Status*) {
+// In calls that are not ours.
+int wait_for_accesses(int count, void** states, double, MPI_Status*) {
   return guarded_or(MPI_SUCCESS, [&] {
-    for (int i = 0; i < count; ++i) {
-      auto* pending = static_cast<PendingAccess*>(states[i]);
-      while (pending->access && !nap(*pending)) {
-      }
-    }
-    process().postponed.run();
+    for (int i = 0; i < count; ++i) static_cast<PendingAccess*>(states[i])->wait();
     return MPI_SUCCESS;
   });
 }
@@ -204,7 +196,7 @@ using ExtendedStart = int(MPI_Grequest_query_function*, MPI_Grequest_free_functi
 int start_request(PendingAccess* pending) {
   static auto* const extended = real_function<ExtendedStart>("PMPIX_Grequest_start");
   if (extended)
-    return extended(query_access, free_access, cancel_access, poll_access, wait_for_access, pending, &pending->request);
+    return extended(query_access, free_access, cancel_access, poll_access, wait_for_accesses, pending, &pending->request);
   return PMPI_Grequest_start(query_access, free_access, cancel_access, pending, &pending->request);
 }
 
@@ -221,6 +213,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     }
     MPI_Request mine = pending->request;
     auto started = attempt([&] {
+      process().accesses.add(mine, *pending);
       if (process().trace.tracer()) pending->file_name = handle.file->name();
       if (handle.registered) pending->type = KeptType(buffer.type);
       return handle.file->start(make_call(row, offset, buffer),

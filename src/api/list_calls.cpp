@@ -18,7 +18,7 @@ namespace {
 
 using namespace mercutio;
 
-bool nothing_pending() { return process().accesses.load(std::memory_order_relaxed) == 0; }
+bool nothing_pending() { return process().accesses.none(); }
 
 int real_waitall(int count, MPI_Request* requests, MPI_Status* statuses) {
   static auto* const real = real_function<int(int, MPI_Request*, MPI_Status*)>("PMPI_Waitall");
@@ -59,6 +59,7 @@ MERCUTIO_MPI_FUNCTION(int, Waitall, (int count, MPI_Request requests[], MPI_Stat
   if (count <= 0 || !requests || nothing_pending()) return real_waitall(count, requests, statuses);
   return guarded(nullptr, "MPI_Waitall", [&] {
     const Completion completion(/*waits=*/true);
+    process().accesses.wait(count, requests);
     const auto nulls = std::count(requests, requests + count, MPI_REQUEST_NULL);
     const bool mixed = nulls > 0 && nulls < count;
     const int code = mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
@@ -92,21 +93,22 @@ SOME(Waitsome, true)
 SOME(Testsome, false)
 
 // Those that complete one request.
-#define ONE(name, waits, parameters, arguments, has_completed)                             \
+#define ONE(name, waits, parameters, arguments, has_completed, before)                     \
   MERCUTIO_MPI_FUNCTION(int, name, parameters) {                                           \
     static auto* const real = real_function<int parameters>("PMPI_" #name);                \
     if (nothing_pending()) return real arguments;                                          \
     return guarded(nullptr, "MPI_" #name, [&] {                                            \
       const Completion completion(waits);                                                  \
+      before;                                                                              \
       const int code = real arguments;                                                     \
       return has_completed ? completion.result(code, status) : code;                       \
     });                                                                                    \
   }
 
-ONE(Wait, true, (MPI_Request * request, MPI_Status* status), (request, status), true)
-ONE(Test, false, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), *flag)
-ONE(Waitany, true, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true)
-ONE(Testany, false, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag)
+ONE(Wait, true, (MPI_Request * request, MPI_Status* status), (request, status), true, process().accesses.wait(1, request))
+ONE(Test, false, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), *flag, )
+ONE(Waitany, true, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true, )
+ONE(Testany, false, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag, )
 
 // Those that complete none: the error of an access is in its status, and raised when its request is completed. Those of lists are MPI 4.1's.
 #define ASK(name, parameters, arguments, told, statuses)                                                          \

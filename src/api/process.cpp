@@ -94,6 +94,32 @@ void Postponed::run() {
   }
 }
 
+void StartedAccesses::add(MPI_Request request, Access& access) {
+  std::lock_guard lock(mutex_);
+  accesses_[request] = &access;
+  count_.store(std::ssize(accesses_), std::memory_order_relaxed);
+}
+
+void StartedAccesses::remove(MPI_Request request) {
+  std::lock_guard lock(mutex_);
+  accesses_.erase(request);
+  count_.store(std::ssize(accesses_), std::memory_order_relaxed);
+}
+
+void StartedAccesses::wait(int count, const MPI_Request* requests) {
+  std::vector<Access*> awaited;
+  {
+    std::lock_guard lock(mutex_);
+    for (int i = 0; i < count; ++i) {
+      if (requests[i] == MPI_REQUEST_NULL) continue;
+      const auto found = accesses_.find(requests[i]);
+      if (found == accesses_.end()) return;
+      awaited.push_back(found->second);
+    }
+  }
+  for (Access* const access : awaited) access->wait();
+}
+
 static int open_mpi_waits() {
   return guarded_or(0, [] {
     process().progress.progress(Completion::waits());

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "api/errhandlers.h"
@@ -59,10 +60,29 @@ class Postponed {
   std::atomic<bool> any_{false};
 };
 
+// The nonblocking accesses whose requests the program has not completed.
+class StartedAccesses {
+ public:
+  struct Access {
+    virtual ~Access() = default;
+    virtual void wait() = 0;   // until the data is moved
+  };
+  bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
+  void add(MPI_Request request, Access& access);
+  void remove(MPI_Request request);
+  // If all of these requests are of accesses, null ones left out, waits until the data of each is moved; otherwise returns at once.
+  void wait(int count, const MPI_Request* requests);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<MPI_Request, Access*> accesses_;
+  std::atomic<i64> count_{0};
+};
+
 struct Process {
   ProcessProgress progress;
   Postponed postponed;
-  std::atomic<i64> accesses{0};   // nonblocking ones whose requests the program has not completed
+  StartedAccesses accesses;
   DatarepRegistry datareps;
   Buffers buffers;
   PublishedFiles published;

@@ -53,6 +53,15 @@ class Segment {
 // Address space a rank brings into a Segment; memory is spent where it is touched.
 inline constexpr i64 kSegmentBytesPerRank = 20 * MiB;
 
+// The pauses of threads that wait for a started access. They may be used when the Comm is gone.
+class Pauses {
+ public:
+  virtual ~Pauses() = default;
+  // Comm::backoff(). `may_call`: this thread may call the message-passing library.
+  virtual void backoff(i64 spins, bool may_call) = 0;
+  virtual void poll_mpi() = 0;   // Comm::poll_mpi()
+};
+
 class Comm {
  public:
   virtual ~Comm() = default;
@@ -75,9 +84,8 @@ class Comm {
   virtual bool failed(bool /*may_call*/) { return false; }
   // Lets the message-passing library get on, by a thread that waits for something else: another rank may need it.
   virtual void poll_mpi() {}
-  // The same without a call of the message-passing library, for other threads; may be called when this Comm is gone. Empty:
-  // nothing better than to yield and sleep.
-  virtual std::function<void(i64 spins)> backoff_no_mpi() { return nullptr; }
+  // How threads pause that wait for a started access. Null: nothing better than to yield and sleep.
+  virtual std::shared_ptr<Pauses> pauses() { return nullptr; }
 };
 
 // The Error of every collective operation of a Comm that has failed().

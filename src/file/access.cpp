@@ -398,7 +398,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
     auto performing = !trace && in_flight_->owns_tag(number) ? perform(std::move(operation)) : perform_later(in_flight_, number, std::move(operation));
-    RequestBody body{std::move(performing), sends, std::move(ended), comm_->backoff_no_mpi(), inline_ok, std::move(failed)};
+    RequestBody body{std::move(performing), sends, std::move(ended), comm_->pauses(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
   if (!request) in_flight_->leave(number);   // it was not started

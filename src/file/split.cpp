@@ -39,7 +39,6 @@ Result<i64> OpenFile::end(const char* name, Direction direction, Positioning pos
   }
   const i64 start_ns = trace_time();
   if (trace_ && !ordered) trace_step(StepKind::kEnd, start_ns);
-  while (!request->wait_for(std::chrono::microseconds(100))) comm_->poll_mpi();
   Result<i64> moved = request->wait();
   if (ordered) trace_step(*ordered, StepForm::kBlocking);
   trace_since(TraceKind::kBlocked, {start_ns});

@@ -94,23 +94,34 @@ constexpr i64 kMoreYields = 16;            // for threads that wait for a starte
 // The steps of a rank that makes no progress: it polls, then yields, then sleeps until another rank of the node rings its doorbell.
 // Sleeps grow slowly, because arriving messages and completed storage requests ring no doorbell. A rank that waits for the doorbell
 // and nothing else sleeps longer: with many ranks on few cores it would wake again and again only to find that others are missing.
-class Backoff {
+class Backoff final : public Pauses {
  public:
-  Backoff(std::shared_ptr<MpiSegment> segment, const RankGroup& group)
-      : segment_(std::move(segment)), node_rank_(group.node_rank()), longest_ns_(group.topology().nodes() > 1 ? 50'000 : 500'000), all_ring_(group.topology().nodes() == 1),
-        core_each_(all_ring_ && segment_ && segment_->core_each()) {}
+  Backoff(std::shared_ptr<MpiSegment> segment, const RankGroupRef& group, int tag)
+      : segment_(std::move(segment)), group_(group), tag_(tag), node_rank_(group->node_rank()), longest_ns_(group->topology().nodes() > 1 ? 50'000 : 500'000),
+        all_ring_(group->topology().nodes() == 1), core_each_(all_ring_ && segment_ && segment_->core_each()),
+        slow_yield_ns_(std::max(Yielding::kSliceNs, segment_ ? kTurnNs * segment_->ranks_per_core() : 0)) {}
+
+  void poll_mpi() override {
+    if (const RankGroupRef group = group_.lock()) group->failures().poll(group->comm(), tag_);
+  }
+  void backoff(i64 spins, bool may_call) override {
+    if (!core_each_) spins += kPolls;   // another rank needs the core
+    const i64 step = spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields);
+    if (may_call && segment_ && step >= kYields) poll_mpi();
+    (*this)(step);
+  }
 
   void operator()(i64 spins) {
     static thread_local RingsSeen seen;   // a thread tests its condition after each change of the doorbell
     const bool expected = segment_ && segment_->take_expected();
+    if (spins == kPolls) yields_ = yielding.worth_trying();
     if (segment_) {
       const RingsSeen now{segment_.get(), segment_->rings(node_rank_)};
       if (std::exchange(seen, now) != now) return;
     }
     if (spins < kPolls) return core_each_ ? poll_closely(seen.rings) : void();
-    if (spins == kPolls) yields_ = yielding.worth_trying();
     if (yields_ && (spins < kYields || (!segment_ && spins < 64))) {
-      yields_ = yielding.yield();
+      yields_ = yielding.yield(slow_yield_ns_);
       return;
     }
     if (yields_ && spins == kYields && all_ring_ && rung_on_idle_core(seen.rings)) return;
@@ -121,6 +132,7 @@ class Backoff {
 
  private:
   static constexpr i64 kShortestNs = 10'000;
+  static constexpr i64 kTurnNs = 100'000;         // a rank that shares the core runs no longer before it waits, too
   static constexpr i64 kExpectedNs = 1'000'000;   // between two sleeps MPI makes progress, and dead ranks are found
   struct RingsSeen {
     const MpiSegment* segment = nullptr;
@@ -147,9 +159,12 @@ class Backoff {
   }
 
   const std::shared_ptr<MpiSegment> segment_;   // null: there are no doorbells
+  const std::weak_ptr<RankGroup> group_;
+  const int tag_;                               // of the file
   const i64 node_rank_, longest_ns_;            // a message from another node rings no doorbell
   const bool all_ring_;                         // there are no other nodes
   const bool core_each_;                        // nor more ranks than cores
+  const i64 slow_yield_ns_;                     // a yield that takes as long has not been to ranks that wait
   std::atomic<bool> yields_{true};   // in the current wait
 };
 
@@ -163,7 +178,7 @@ class MpiComm final : public Comm {
       without->segment_bytes = 0;
       topology_ = std::move(without);
     }
-    backoff_ = std::make_shared<Backoff>(segment_, *group_);
+    backoff_ = std::make_shared<Backoff>(segment_, group_, mpi_tag(0));
   }
   // After a rank has died, the other ranks may be at any point, so the numbers of this file are not used again.
   ~MpiComm() override {
@@ -227,9 +242,7 @@ class MpiComm final : public Comm {
     Failures& failures = group_->failures();
     return failures.known() || (failures.reported() && (may_call || concurrent_) && failures.found(group_->comm(), mpi_tag(0)));
   }
-  std::function<void(i64)> backoff_no_mpi() override {
-    return [backoff = backoff_](i64 spins) { (*backoff)(spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields)); };
-  }
+  std::shared_ptr<Pauses> pauses() override { return backoff_; }
 
  private:
   int mpi_tag(i64 tag) const { return static_cast<int>(place_.tags * group_->tags_per_file() + tag % group_->tags_per_file()); }

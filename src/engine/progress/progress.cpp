@@ -59,10 +59,10 @@ thread_local bool is_progress_thread = false;
 
 class DrivenRequest final : public Request {
  public:
-  // While a thread waits for it: with a `predictor`, the thread drives it, too; with `poll`, it drives all requests; with
-  // neither, other threads drive it.
-  DrivenRequest(RequestBody body, WaitPredictorRef predictor, std::function<void()> poll = nullptr)
-      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), backoff_(std::move(body.backoff)),
+  // A thread that waits for it: with a `predictor`, drives it; with `poll`, drives others that it may follow; with neither, leaves it
+  // to another thread.
+  DrivenRequest(RequestBody body, WaitPredictorRef predictor, std::function<void()> poll)
+      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), pauses_(std::move(body.pauses)),
         failed_(std::move(body.failed)),
         predictor_(std::move(predictor)), poll_(std::move(poll)), begin_(Clock::now()) {
     if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
@@ -70,8 +70,7 @@ class DrivenRequest final : public Request {
 
   bool done() const override { return done_.load(std::memory_order_acquire); }
   Result<i64> wait() override {
-    while (!wait_until(Clock::now() + std::chrono::hours(1))) {
-    }
+    wait_until(Clock::time_point::max());
     return *result_;
   }
   bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWait); }
@@ -84,7 +83,7 @@ class DrivenRequest final : public Request {
     return done() || step() ? Driven::kEnded : Driven::kWaits;
   }
   // Called by the driving thread between two steps.
-  void backoff(i64 spins) const { backoff_ ? backoff_(spins) : default_backoff(spins); }
+  void backoff(i64 spins, bool may_call) const { pauses_ ? pauses_->backoff(spins, may_call) : default_backoff(spins); }
 
   bool by_waiters() const { return predictor_ != nullptr; }
   // Called by a waiting thread that drives the request: the progress thread leaves it alone for kBusyWindow.
@@ -128,25 +127,23 @@ class DrivenRequest final : public Request {
 
   // Pauses grow with the number of those before, up to `longest`.
   bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
-    const auto over = [this] { return done(); };
-    for (i64 spins = 0; poll_ && !done() && Clock::now() < end; ++spins) {
-      poll_();
-      if (!done()) default_backoff(spins);
-    }
-    if (poll_) return done();
     const Waiter waiter(*this);
-    while (predictor_ && !done()) {
+    while (!done()) {
       if (Clock::now() >= end) return false;   // a wait whose time is over is still a switch to another thread
-      note_waiter();
-      const Driven driven = drive();
-      if (driven == Driven::kWaits) backoff(std::min(waiters_spins_++, longest));
-      if (driven != Driven::kByAnother) continue;
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, WaitPredictor::kImmediate, over);
+      if (predictor_) note_waiter();
+      const bool by_another = predictor_ ? drive() == Driven::kByAnother : !poll_;
+      if (poll_ && !done()) poll_();
+      if (done()) break;
+      by_another ? sleep_until_done(std::min(end, Clock::now() + WaitPredictor::kImmediate)) : backoff(std::min(waiters_spins_++, longest), /*may_call=*/true);
     }
-    if (done()) return true;
+    return true;
+  }
+
+  void sleep_until_done(Clock::time_point end) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_until(lock, end, over);
+    if (changed_.wait_until(lock, end, [this] { return done(); })) return;
+    lock.unlock();
+    if (pauses_) pauses_->poll_mpi();
   }
 
   struct Waiter {
@@ -158,7 +155,7 @@ class DrivenRequest final : public Request {
   static constexpr i64 kShortWait = 44;   // 50 microseconds, because the caller may be MPI_Test
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
-  const std::function<void(i64)> backoff_;
+  const std::shared_ptr<Pauses> pauses_;
   const std::function<bool(bool)> failed_;
   const WaitPredictorRef predictor_;
   const std::function<void()> poll_;
@@ -196,30 +193,39 @@ class ProgressThread final : public Progress {
   RequestRef start(RequestBody body) override {
     const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
     const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
-    auto request = std::make_shared<DrivenRequest>(std::move(body), predictor);
+    auto request = std::make_shared<DrivenRequest>(std::move(body), predictor, predictor ? std::function<void()>([this] {
+      if (count_.load(std::memory_order_relaxed) > 1) drive_for_waiter();
+    }) : nullptr);
     if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the following wait would do
     {
       std::lock_guard lock(mutex_);
       if (has_thread()) {
         forget_ended();
         active_.push_back(request);
-        any_.store(true, std::memory_order_release);
-        // Whoever waits for one of several drives only that one, which may have to follow another.
-        const bool soon = pause_ == WaitPredictor::kBusyWindow || active_.size() == 1;
-        if (!leave || !polls_ || !soon) wake_.notify_all();
+        count_.store(std::ssize(active_), std::memory_order_release);
+        if (!leave || !polls_) wake_.notify_all();
         return request;
       }
     }
-    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->backoff(spins);
+    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->backoff(spins, /*may_call=*/true);
     return request;
   }
 
   // Calls in quick succession come from a waiting thread, which then drives the requests. Otherwise the progress thread does. Where ranks
   // share cores, even a waiting thread calls after long pauses.
   bool progress(bool waits) override {
-    if (!any_.load(std::memory_order_acquire) || is_progress_thread) return false;
+    if (count_.load(std::memory_order_acquire) == 0 || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
     if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap && !waits) return false;
+    drive_for_waiter();
+    return false;
+  }
+
+ private:
+  static constexpr Clock::duration kPollGap = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
+  static constexpr std::chrono::milliseconds kLongestPause{8};
+
+  void drive_for_waiter() {
     std::vector<DrivenRequestRef> mine;
     {
       std::lock_guard lock(mutex_);
@@ -230,12 +236,7 @@ class ProgressThread final : public Progress {
       one->note_waiter();
       (void)one->drive();
     }
-    return false;
   }
-
- private:
-  static constexpr Clock::duration kPollGap = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
-  static constexpr std::chrono::milliseconds kLongestPause{8};
 
   bool has_thread() {   // requires the lock
     if (!thread_.joinable()) {
@@ -259,13 +260,13 @@ class ProgressThread final : public Progress {
       }
       const auto ended = std::count_if(mine.begin(), mine.end(), [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; });
       spins = ended > 0 ? 0 : spins + 1;
-      if (spins > 0) mine.size() == 1 ? mine[0]->backoff(spins) : default_backoff(spins);
+      if (spins > 0) mine.size() == 1 ? mine[0]->backoff(spins, /*may_call=*/false) : default_backoff(spins);
     }
   }
 
   void forget_ended() {   // requires the lock
     std::erase_if(active_, [](const DrivenRequestRef& one) { return one->done(); });
-    any_.store(!active_.empty(), std::memory_order_release);
+    count_.store(std::ssize(active_), std::memory_order_release);
   }
 
   // Selects the requests that the thread drives now. Sleeps if there are none. False: the thread ends.
@@ -296,7 +297,7 @@ class ProgressThread final : public Progress {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::vector<DrivenRequestRef> active_;
-  std::atomic<bool> any_{false};
+  std::atomic<i64> count_{0};   // of them
   std::atomic<Clock::rep> last_look_{0};
   const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
   Clock::time_point last_active_{};

@@ -24,19 +24,22 @@ class Request {
  public:
   virtual ~Request() = default;
   virtual bool done() const = 0;          // thread-safe
-  virtual Result<i64> wait() = 0;         // blocks until done; returns the bytes moved or the Error; may be called repeatedly
+  // Blocks until done. Returns the bytes moved or the Error. May be called repeatedly. Only by threads that may call MPI.
+  virtual Result<i64> wait() = 0;
   virtual bool wait_for(std::chrono::microseconds time) = 0;   // blocks until done or until the time has passed; true: done
 };
 using RequestRef = std::shared_ptr<Request>;
 
 RequestRef finished_request(Result<i64> result);
 
+class Pauses;
+
 // What a request executes.
 struct RequestBody {
   Task<Result<i64>> task;
   bool sends = false;                                    // the task may call MPI
   std::function<void(const Result<i64>&)> on_done;       // called once, by the driving thread; may be empty
-  std::function<void(i64)> backoff;   // Comm::backoff_no_mpi: pauses after the n-th step without progress; may be called after the end; may be empty
+  std::shared_ptr<Pauses> pauses;                        // of its Comm
   bool inline_ok = false;                                    // this rank's part is cheaper to run inline than to hand to a thread
   // Whether a dead rank prevents the task from ending. Then the task is destroyed and the result is rank_died(). May be empty.
   // `may_call`: this thread may call MPI.

@@ -1,3 +1,4 @@
+#include "comm/comm.h"
 #include "engine/progress/progress.h"
 
 #include <gtest/gtest.h>
@@ -106,6 +107,58 @@ TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
     for (std::thread& waiter : waiters) waiter.join();
   }
   EXPECT_EQ(ended, 200);
+}
+
+// The first waits for the second. The progress thread leaves both to this thread, which has waited at once before.
+TEST(ProgressThread, WaitingForOneRequestAdvancesTheOthers) {
+  auto progress = make_progress_thread();
+  const auto steps_by = [](std::thread::id thread, std::atomic<i64>& steps, std::atomic<bool>& over) -> Task<Result<i64>> {
+    co_await until([&] {
+      if (std::this_thread::get_id() == thread) ++steps;
+      return over.load();
+    });
+    co_return 1;
+  };
+  std::atomic<bool> yes{true};
+  EXPECT_EQ(progress->start({waits_for(yes, 1), false, nullptr, nullptr})->wait().value(), 1);
+  std::atomic<bool> first_over{false}, second_over{false};
+  std::atomic<i64> first_steps{0}, second_steps{0};
+  const auto me = std::this_thread::get_id();
+  auto second = progress->start({steps_by(me, second_steps, second_over), false, [&](const Result<i64>&) { first_over = true; }, nullptr});
+  auto first = progress->start({steps_by(me, first_steps, first_over), false, nullptr, nullptr});
+  for (i64 i = 0; i < 1000 && second_steps < 5; ++i) (void)first->wait_for(std::chrono::microseconds(100));
+  EXPECT_GE(second_steps, 5);
+  second_over = true;
+  EXPECT_EQ(first->wait().value(), 1);
+  EXPECT_EQ(second->wait().value(), 1);
+}
+
+// A thread that waits lets MPI progress in the pauses, also where another thread drives the access.
+TEST(ProgressThread, ThreadsThatWaitMayCallMpiAndTheProgressThreadMayNot) {
+  struct CountedPauses final : Pauses {
+    const std::thread::id waiting = std::this_thread::get_id();
+    std::atomic<i64> polls{0}, wrong{0};
+    void note(bool may_call) {
+      if (may_call) ++polls;
+      if (may_call != (std::this_thread::get_id() == waiting)) ++wrong;
+    }
+    void backoff(i64 /*spins*/, bool may_call) override {
+      note(may_call);
+      std::this_thread::yield();
+    }
+    void poll_mpi() override { note(/*may_call=*/true); }
+  };
+  for (const bool sends : {true, false}) {
+    auto progress = make_progress_thread();
+    auto pauses = std::make_shared<CountedPauses>();
+    std::atomic<bool> over{false};
+    auto request = progress->start({waits_for(over, 1), sends, nullptr, pauses});
+    for (i64 i = 0; i < 1000 && pauses->polls < 5; ++i) (void)request->wait_for(std::chrono::milliseconds(1));
+    EXPECT_GE(pauses->polls, 5);
+    over = true;
+    EXPECT_EQ(request->wait().value(), 1);
+    EXPECT_EQ(pauses->wrong, 0);
+  }
 }
 
 // Where ranks share cores, a rank that waits looks at its requests seldom.

@@ -109,7 +109,7 @@ void tell_of_wait(Tracer& tracer, const PendingAccess& pending) {
 int free_access(void* state) {
   auto* pending = static_cast<PendingAccess*>(state);
   const bool given = pending->given.load(std::memory_order_acquire);   // makes it visible, as MPI need not do so
-  process().accesses.remove(pending->request);
+  process().accesses.remove(pending->request, *pending);
   if (!reach(pending, Stage::kFreed)) {
     (void)guarded_or(false, [&] {
       if (Tracer* tracer = process().trace.tracer(); tracer && given) tell_of_wait(*tracer, *pending);
@@ -180,7 +180,7 @@ int poll_access(void* state, MPI_Status*) {
   });
 }
 
-// In calls that are not ours.
+// In calls that are not ours, and where a list has other requests, too.
 int wait_for_accesses(int count, void** states, double, MPI_Status*) {
   return guarded_or(MPI_SUCCESS, [&] {
     for (int i = 0; i < count; ++i) static_cast<PendingAccess*>(states[i])->wait();

@@ -5,7 +5,9 @@
 // - MPI_Request_get_status and its kin do not progress a generalized request, as MPI_Test does. Therefore completed accesses are reported
 //   to MPI here.
 //
-// Cost: a load if no access is under way; otherwise a test of each handle, and a copy of the list if it contains null requests.
+// Calls that wait for accesses and nothing else wait here (StartedAccesses::wait).
+//
+// Cost: a load if no access is under way; otherwise a lock, a look-up of each handle, and a copy of the list if it contains null requests.
 #include <algorithm>
 #include <vector>
 

@@ -100,24 +100,29 @@ void StartedAccesses::add(MPI_Request request, Access& access) {
   count_.store(std::ssize(accesses_), std::memory_order_relaxed);
 }
 
-void StartedAccesses::remove(MPI_Request request) {
+void StartedAccesses::remove(MPI_Request request, const Access& access) {
   std::lock_guard lock(mutex_);
-  accesses_.erase(request);
+  const auto found = accesses_.find(request);
+  if (found != accesses_.end() && found->second == &access) accesses_.erase(found);
   count_.store(std::ssize(accesses_), std::memory_order_relaxed);
 }
 
 void StartedAccesses::wait(int count, const MPI_Request* requests) {
-  std::vector<Access*> awaited;
-  {
-    std::lock_guard lock(mutex_);
-    for (int i = 0; i < count; ++i) {
-      if (requests[i] == MPI_REQUEST_NULL) continue;
-      const auto found = accesses_.find(requests[i]);
-      if (found == accesses_.end()) return;
-      awaited.push_back(found->second);
+  if (!requests) return;
+  (void)attempt([&] {
+    std::vector<Access*> awaited;
+    {
+      std::lock_guard lock(mutex_);
+      for (int i = 0; i < count; ++i) {
+        if (requests[i] == MPI_REQUEST_NULL) continue;
+        const auto found = accesses_.find(requests[i]);
+        if (found == accesses_.end()) return ok_status();
+        awaited.push_back(found->second);
+      }
     }
-  }
-  for (Access* const access : awaited) access->wait();
+    for (Access* const access : awaited) access->wait();
+    return ok_status();
+  });
 }
 
 static int open_mpi_waits() {

@@ -69,8 +69,9 @@ class StartedAccesses {
   };
   bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
   void add(MPI_Request request, Access& access);
-  void remove(MPI_Request request);
-  // If all of these requests are of accesses, null ones left out, waits until the data of each is moved; otherwise returns at once.
+  void remove(MPI_Request request, const Access& access);
+  // If all of these requests are of accesses, null ones left out, waits until the data of each is moved. Otherwise, or without memory, returns at
+  // once.
   void wait(int count, const MPI_Request* requests);
 
  private:

@@ -31,16 +31,20 @@ class Yielding {
     left_out_.fetch_sub(1, std::memory_order_relaxed);
     return false;
   }
-  // Yields once. Returns whether another yield is worth trying in this wait. A yield is slow from `slow_ns` on.
-  bool yield(i64 slow_ns = kSliceNs) {
+  // Yields once. Returns whether another yield is worth trying in this wait.
+  bool yield() {
     const i64 start = now_ns();
     sched_yield();
-    return took(now_ns() - start, slow_ns);
+    return took(now_ns() - start);
+  }
+  // Yields may take as long, because so many ranks that wait share the core.
+  void expect(i64 ns) {
+    if (ns > slow_ns_.load(std::memory_order_relaxed)) slow_ns_.store(ns, std::memory_order_relaxed);
   }
   // Records the duration of a yield. Returns whether another yield is worth trying in this wait.
-  bool took(i64 ns, i64 slow_ns = kSliceNs) {
+  bool took(i64 ns) {
     const i64 waits = waits_.load(std::memory_order_relaxed);
-    if (ns < slow_ns) {
+    if (ns < slow_ns_.load(std::memory_order_relaxed)) {
       if (waits > 0) waits_.store(waits - std::max<i64>(1, waits / 8), std::memory_order_relaxed);
       return true;
     }
@@ -57,6 +61,7 @@ class Yielding {
   }
 
  private:
+  std::atomic<i64> slow_ns_{kSliceNs};   // a yield that takes as long is slow
   std::atomic<i64> waits_{0};     // number of waits that do without yields after a slow one; doubled by each slow yield
   std::atomic<i64> left_out_{0};  // of these, the waits that are still to come
 };

@@ -27,12 +27,13 @@ TEST(Yielding, IsLeftOutForLongerEachTimeItTakesASlice) {
   }
 }
 
-// Many ranks that wait for each other share the core.
-TEST(Yielding, IsSlowOnlyIfItTakesLongerThanTheCallerExpects) {
+TEST(Yielding, IsSlowOnlyIfItTakesLongerThanExpected) {
   Yielding yielding;
-  EXPECT_TRUE(yielding.took(3'000'000, /*slow_ns=*/3'200'000));
-  EXPECT_TRUE(yielding.worth_trying());
-  EXPECT_FALSE(yielding.took(3'200'000, /*slow_ns=*/3'200'000));
+  yielding.expect(3'200'000);
+  yielding.expect(600'000);
+  EXPECT_TRUE(yielding.took(3'100'000));
+  EXPECT_EQ(waits_without(yielding), 0);
+  EXPECT_FALSE(yielding.took(3'200'000));
   EXPECT_EQ(waits_without(yielding), 64);
 }
 

@@ -56,9 +56,14 @@ inline constexpr i64 kSegmentBytesPerRank = 20 * MiB;
 // The pauses of threads that wait for a started access. They may be used when the Comm is gone.
 class Pauses {
  public:
+  struct Wait {
+    i64 spins = 0;             // pauses without progress before this one
+    bool may_call = false;     // this thread may call the message-passing library
+    bool alone = true;         // nothing but this access has been driven since the last pause. Otherwise no wake-up is expected.
+    i64 longest_ns = INT64_MAX;
+  };
   virtual ~Pauses() = default;
-  // Comm::backoff(). `may_call`: this thread may call the message-passing library.
-  virtual void backoff(i64 spins, bool may_call) = 0;
+  virtual void pause(const Wait& wait) = 0;
   virtual void poll_mpi() = 0;   // Comm::poll_mpi()
 };
 

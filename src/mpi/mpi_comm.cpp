@@ -98,22 +98,49 @@ class Backoff final : public Pauses {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const RankGroupRef& group, int tag)
       : segment_(std::move(segment)), group_(group), tag_(tag), node_rank_(group->node_rank()), longest_ns_(group->topology().nodes() > 1 ? 50'000 : 500'000),
-        all_ring_(group->topology().nodes() == 1), core_each_(all_ring_ && segment_ && segment_->core_each()),
-        slow_yield_ns_(std::max(Yielding::kSliceNs, segment_ ? kTurnNs * segment_->ranks_per_core() : 0)) {}
+        all_ring_(group->topology().nodes() == 1), core_each_(all_ring_ && segment_ && segment_->core_each()) {
+    if (segment_) yielding.expect(kTurnNs * segment_->ranks_per_core());
+  }
 
+  // On our communicator of the file's ranks, because MPICH makes no progress in a probe of MPI_COMM_SELF.
   void poll_mpi() override {
     if (const RankGroupRef group = group_.lock()) group->failures().poll(group->comm(), tag_);
   }
-  void backoff(i64 spins, bool may_call) override {
-    if (!core_each_) spins += kPolls;   // another rank needs the core
-    const i64 step = spins < kYields ? spins : std::max(kYields - 1, spins - kMoreYields);
-    if (may_call && segment_ && step >= kYields) poll_mpi();
-    (*this)(step);
+
+  // In a blocking collective call. MPI progresses only inside its calls, and another rank may wait for a message of the program that needs
+  // this rank's progress. Where there is no segment, the steps of the collective call MPI.
+  void blocking(i64 spins) {
+    if (segment_ && spins >= kYields) poll_mpi();
+    step(spins, {kExpectedNs, longest_ns_});
   }
 
-  void operator()(i64 spins) {
+  // There are more yields, because the steps of a started access take each rank longer. If ranks share cores, it does not poll before: another
+  // rank needs the core.
+  void pause(const Wait& wait) override {
+    const i64 begin = core_each_ ? 0 : kPolls, yields = kYields + kMoreYields - begin;
+    const i64 spins = wait.spins < yields ? std::min(begin + wait.spins, kYields - 1) : kYields + wait.spins - yields;
+    if (wait.may_call && spins >= kYields) poll_mpi();
+    const i64 longest = std::min(wait.longest_ns, wait.alone ? longest_ns_ : kShortNs);
+    step(spins, {wait.alone ? std::min(wait.longest_ns, wait.may_call ? kWaitedNs : kExpectedNs) : 0, longest});
+  }
+
+ private:
+  static constexpr i64 kTurnNs = 100'000;         // a rank that shares the core runs no longer before it waits, too
+  static constexpr i64 kShortestNs = 10'000, kShortNs = 50'000;
+  // Between two sleeps MPI makes progress, and dead ranks are found. While it waits for a started access, a program often has messages under way.
+  static constexpr i64 kExpectedNs = 1'000'000, kWaitedNs = 250'000;
+  struct RingsSeen {
+    const MpiSegment* segment = nullptr;
+    std::uint32_t rings = 0;
+    bool operator==(const RingsSeen&) const = default;
+  };
+  struct Longest {
+    i64 expected_ns;   // of a sleep until an expected wake-up; 0: none is expected
+    i64 other_ns;
+  };
+  void step(i64 spins, Longest longest) {
     static thread_local RingsSeen seen;   // a thread tests its condition after each change of the doorbell
-    const bool expected = segment_ && segment_->take_expected();
+    const bool expected = segment_ && segment_->take_expected() && longest.expected_ns > 0;
     if (spins == kPolls) yields_ = yielding.worth_trying();
     if (segment_) {
       const RingsSeen now{segment_.get(), segment_->rings(node_rank_)};
@@ -121,24 +148,16 @@ class Backoff final : public Pauses {
     }
     if (spins < kPolls) return core_each_ ? poll_closely(seen.rings) : void();
     if (yields_ && (spins < kYields || (!segment_ && spins < 64))) {
-      yields_ = yielding.yield(slow_yield_ns_);
+      yields_ = yielding.yield();
       return;
     }
     if (yields_ && spins == kYields && all_ring_ && rung_on_idle_core(seen.rings)) return;
-    if (expected) return segment_->sleep(node_rank_, seen.rings, kExpectedNs);
-    if (segment_ && (all_ring_ || can_nap(longest_ns_))) return segment_->sleep(node_rank_, seen.rings, std::clamp(kShortestNs * (spins - kYields + 1), kShortestNs, longest_ns_));
+    if (expected) return segment_->sleep(node_rank_, seen.rings, longest.expected_ns);
+    if (segment_ && (all_ring_ || can_nap(longest.other_ns))) {
+      return segment_->sleep(node_rank_, seen.rings, std::min(kShortestNs * (std::max(spins, kYields) - kYields + 1), longest.other_ns));
+    }
     nap(std::clamp<i64>(1000 * (spins - 63), 1000, 50000));
   }
-
- private:
-  static constexpr i64 kShortestNs = 10'000;
-  static constexpr i64 kTurnNs = 100'000;         // a rank that shares the core runs no longer before it waits, too
-  static constexpr i64 kExpectedNs = 1'000'000;   // between two sleeps MPI makes progress, and dead ranks are found
-  struct RingsSeen {
-    const MpiSegment* segment = nullptr;
-    std::uint32_t rings = 0;
-    bool operator==(const RingsSeen&) const = default;
-  };
   // Small accesses of ranks with a core each are over within a few microseconds. A system call would take as long.
   void poll_closely(std::uint32_t rings) const {
     constexpr int kPauses = 32;   // one to two microseconds
@@ -164,7 +183,6 @@ class Backoff final : public Pauses {
   const i64 node_rank_, longest_ns_;            // a message from another node rings no doorbell
   const bool all_ring_;                         // there are no other nodes
   const bool core_each_;                        // nor more ranks than cores
-  const i64 slow_yield_ns_;                     // a yield that takes as long has not been to ranks that wait
   std::atomic<bool> yields_{true};   // in the current wait
 };
 
@@ -229,15 +247,8 @@ class MpiComm final : public Comm {
 
   Segment* segment() override { return segment_.get(); }
 
-  // MPI progresses only inside its calls, and another rank may wait for a message of the program that needs this rank's progress.
-  // On a busy node another process needs the core.
-  void backoff(i64 spins) override {
-    if (segment_ && spins >= kYields) poll_mpi();
-    (*backoff_)(spins);
-  }
-  void poll_mpi() override {
-    group_->failures().poll(group_->comm(), mpi_tag(0));
-  }
+  void backoff(i64 spins) override { backoff_->blocking(spins); }
+  void poll_mpi() override { backoff_->poll_mpi(); }
   bool failed(bool may_call) override {
     Failures& failures = group_->failures();
     return failures.known() || (failures.reported() && (may_call || concurrent_) && failures.found(group_->comm(), mpi_tag(0)));

@@ -59,12 +59,13 @@ thread_local bool is_progress_thread = false;
 
 class DrivenRequest final : public Request {
  public:
-  // A thread that waits for it: with a `predictor`, drives it; with `poll`, drives others that it may follow; with neither, leaves it
-  // to another thread.
-  DrivenRequest(RequestBody body, WaitPredictorRef predictor, std::function<void()> poll)
+  // A thread that waits for it: with a `predictor`, drives it; with neither that nor `others`, leaves it to another thread. others(this) drives
+  // other requests, which it may follow, and without a predictor this one, too. It returns whether there are any.
+  using DriveOthers = std::function<bool(const DrivenRequest*)>;
+  DrivenRequest(RequestBody body, WaitPredictorRef predictor, DriveOthers others)
       : task_(std::move(body.task)), on_done_(std::move(body.on_done)), pauses_(std::move(body.pauses)),
         failed_(std::move(body.failed)),
-        predictor_(std::move(predictor)), poll_(std::move(poll)), begin_(Clock::now()) {
+        predictor_(std::move(predictor)), others_(std::move(others)), begin_(Clock::now()) {
     if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
   }
 
@@ -73,7 +74,7 @@ class DrivenRequest final : public Request {
     wait_until(Clock::time_point::max());
     return *result_;
   }
-  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWait); }
+  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWaitNs); }
 
   // Advances the task. Only one thread at a time does so.
   enum class Driven { kEnded, kWaits, kByAnother };
@@ -83,7 +84,7 @@ class DrivenRequest final : public Request {
     return done() || step() ? Driven::kEnded : Driven::kWaits;
   }
   // Called by the driving thread between two steps.
-  void backoff(i64 spins, bool may_call) const { pauses_ ? pauses_->backoff(spins, may_call) : default_backoff(spins); }
+  void backoff(const Pauses::Wait& wait) const { pauses_ ? pauses_->pause(wait) : default_backoff(wait.spins); }
 
   bool by_waiters() const { return predictor_ != nullptr; }
   // Called by a waiting thread that drives the request: the progress thread leaves it alone for kBusyWindow.
@@ -100,6 +101,8 @@ class DrivenRequest final : public Request {
   bool is_held(Clock::time_point now) const {
     return by_waiters() && (waiters_.load(std::memory_order_relaxed) > 0 || held_until_.load(std::memory_order_relaxed) > now.time_since_epoch().count());
   }
+  // Called by a thread that drives it because it waits for another one: the progress thread leaves it alone for a moment.
+  void note_follower() { hold_until(Clock::now() + WaitPredictor::kImmediate); }
   bool was_waited_for() const { return waited_for_.load(std::memory_order_relaxed); }
 
  private:
@@ -125,16 +128,18 @@ class DrivenRequest final : public Request {
 
   void hold_until(Clock::time_point time) { held_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
 
-  // Pauses grow with the number of those before, up to `longest`.
-  bool wait_until(Clock::time_point end, i64 longest = INT64_MAX) {
+  // `longest_ns`: of a pause. A short wait drives no others, whose steps may take long.
+  bool wait_until(Clock::time_point end, i64 longest_ns = INT64_MAX) {
     const Waiter waiter(*this);
     while (!done()) {
       if (Clock::now() >= end) return false;   // a wait whose time is over is still a switch to another thread
       if (predictor_) note_waiter();
-      const bool by_another = predictor_ ? drive() == Driven::kByAnother : !poll_;
-      if (poll_ && !done()) poll_();
+      const bool by_another = predictor_ ? drive() == Driven::kByAnother : !others_;
+      bool any_others = false;
+      if (others_ && !done() && (longest_ns == INT64_MAX || !predictor_)) any_others = attempt_or(true, [&] { return others_(this); });
       if (done()) break;
-      by_another ? sleep_until_done(std::min(end, Clock::now() + WaitPredictor::kImmediate)) : backoff(std::min(waiters_spins_++, longest), /*may_call=*/true);
+      by_another ? sleep_until_done(std::min(end, Clock::now() + WaitPredictor::kImmediate))
+                 : backoff({waiters_spins_++, /*may_call=*/true, /*alone=*/!any_others, longest_ns});
     }
     return true;
   }
@@ -152,13 +157,13 @@ class DrivenRequest final : public Request {
     std::atomic<i64>& waiters;
   };
 
-  static constexpr i64 kShortWait = 44;   // 50 microseconds, because the caller may be MPI_Test
+  static constexpr i64 kShortWaitNs = 50'000;   // because the caller may be MPI_Test
   std::optional<Task<Result<i64>>> task_;
   std::function<void(const Result<i64>&)> on_done_;
   const std::shared_ptr<Pauses> pauses_;
   const std::function<bool(bool)> failed_;
   const WaitPredictorRef predictor_;
-  const std::function<void()> poll_;
+  const DriveOthers others_;
   const Clock::time_point begin_;
   std::atomic<bool> waited_for_{false};
   std::atomic<i64> waiters_{0};
@@ -193,8 +198,8 @@ class ProgressThread final : public Progress {
   RequestRef start(RequestBody body) override {
     const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
     const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
-    auto request = std::make_shared<DrivenRequest>(std::move(body), predictor, predictor ? std::function<void()>([this] {
-      if (count_.load(std::memory_order_relaxed) > 1) drive_for_waiter();
+    auto request = std::make_shared<DrivenRequest>(std::move(body), predictor, predictor ? DrivenRequest::DriveOthers([this](const DrivenRequest* waited) {
+      return count_.load(std::memory_order_relaxed) > 1 && drive_others(waited);
     }) : nullptr);
     if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the following wait would do
     {
@@ -207,7 +212,7 @@ class ProgressThread final : public Progress {
         return request;
       }
     }
-    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->backoff(spins, /*may_call=*/true);
+    for (i64 spins = 0; request->drive() != DrivenRequest::Driven::kEnded; ++spins) request->backoff({spins, /*may_call=*/true});
     return request;
   }
 
@@ -217,7 +222,10 @@ class ProgressThread final : public Progress {
     if (count_.load(std::memory_order_acquire) == 0 || is_progress_thread) return false;
     const Clock::rep now = Clock::now().time_since_epoch().count();
     if (Clock::duration(now - last_look_.exchange(now, std::memory_order_relaxed)) > kPollGap && !waits) return false;
-    drive_for_waiter();
+    for (const DrivenRequestRef& one : driven_by_waiters()) {
+      one->note_waiter();
+      (void)one->drive();
+    }
     return false;
   }
 
@@ -225,17 +233,23 @@ class ProgressThread final : public Progress {
   static constexpr Clock::duration kPollGap = std::chrono::microseconds(200), kLinger = std::chrono::milliseconds(20);
   static constexpr std::chrono::milliseconds kLongestPause{8};
 
-  void drive_for_waiter() {
-    std::vector<DrivenRequestRef> mine;
-    {
-      std::lock_guard lock(mutex_);
-      forget_ended();
-      std::copy_if(active_.begin(), active_.end(), std::back_inserter(mine), [](const DrivenRequestRef& one) { return one->by_waiters(); });
-    }
-    for (const DrivenRequestRef& one : mine) {
-      one->note_waiter();
+  std::vector<DrivenRequestRef> driven_by_waiters() {
+    std::vector<DrivenRequestRef> found;
+    std::lock_guard lock(mutex_);
+    forget_ended();
+    std::copy_if(active_.begin(), active_.end(), std::back_inserter(found), [](const DrivenRequestRef& one) { return one->by_waiters(); });
+    return found;
+  }
+
+  bool drive_others(const DrivenRequest* waited) {
+    bool any = false;
+    for (const DrivenRequestRef& one : driven_by_waiters()) {
+      if (one.get() == waited) continue;
+      any = true;
+      one->note_follower();
       (void)one->drive();
     }
+    return any;
   }
 
   bool has_thread() {   // requires the lock
@@ -260,7 +274,7 @@ class ProgressThread final : public Progress {
       }
       const auto ended = std::count_if(mine.begin(), mine.end(), [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; });
       spins = ended > 0 ? 0 : spins + 1;
-      if (spins > 0) mine.size() == 1 ? mine[0]->backoff(spins, /*may_call=*/false) : default_backoff(spins);
+      if (spins > 0) mine.size() == 1 ? mine[0]->backoff({spins - 1}) : default_backoff(spins);
     }
   }
 
@@ -314,7 +328,10 @@ class PolledProgress final : public Progress {
   }
 
   RequestRef start(RequestBody body) override {
-    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr, [this] { progress(/*waits=*/true); });
+    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr, [this](const DrivenRequest*) {
+      progress(/*waits=*/true);
+      return left_.load() > 1;
+    });
     std::lock_guard lock(mutex_);
     arrived_.push_back(request);
     ++left_;

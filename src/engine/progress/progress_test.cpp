@@ -109,28 +109,20 @@ TEST(ProgressThread, OneThreadAtATimeDrivesARequest) {
   EXPECT_EQ(ended, 200);
 }
 
-// The first waits for the second. The progress thread leaves both to this thread, which has waited at once before.
+// The one that is waited for follows another. The progress thread leaves both to this thread, because it has waited at once before.
 TEST(ProgressThread, WaitingForOneRequestAdvancesTheOthers) {
   auto progress = make_progress_thread();
-  const auto steps_by = [](std::thread::id thread, std::atomic<i64>& steps, std::atomic<bool>& over) -> Task<Result<i64>> {
-    co_await until([&] {
-      if (std::this_thread::get_id() == thread) ++steps;
-      return over.load();
-    });
-    co_return 1;
-  };
-  std::atomic<bool> yes{true};
+  std::atomic<bool> yes{true}, over{false};
   EXPECT_EQ(progress->start({waits_for(yes, 1), false, nullptr, nullptr})->wait().value(), 1);
-  std::atomic<bool> first_over{false}, second_over{false};
-  std::atomic<i64> first_steps{0}, second_steps{0};
-  const auto me = std::this_thread::get_id();
-  auto second = progress->start({steps_by(me, second_steps, second_over), false, [&](const Result<i64>&) { first_over = true; }, nullptr});
-  auto first = progress->start({steps_by(me, first_steps, first_over), false, nullptr, nullptr});
-  for (i64 i = 0; i < 1000 && second_steps < 5; ++i) (void)first->wait_for(std::chrono::microseconds(100));
-  EXPECT_GE(second_steps, 5);
-  second_over = true;
-  EXPECT_EQ(first->wait().value(), 1);
-  EXPECT_EQ(second->wait().value(), 1);
+  const auto counts_to = [](std::thread::id thread, i64 steps) -> Task<Result<i64>> {
+    co_await until([&] { return std::this_thread::get_id() == thread && --steps < 0; });
+    co_return 2;
+  };
+  auto followed = progress->start({counts_to(std::this_thread::get_id(), 100), false, [&](const Result<i64>&) { over = true; }, nullptr});
+  auto follower = progress->start({waits_for(over, 3), false, nullptr, nullptr});
+  EXPECT_EQ(follower->wait().value(), 3);
+  EXPECT_TRUE(followed->done());
+  EXPECT_EQ(followed->wait().value(), 2);
 }
 
 // A thread that waits lets MPI progress in the pauses, also where another thread drives the access.
@@ -142,8 +134,8 @@ TEST(ProgressThread, ThreadsThatWaitMayCallMpiAndTheProgressThreadMayNot) {
       if (may_call) ++polls;
       if (may_call != (std::this_thread::get_id() == waiting)) ++wrong;
     }
-    void backoff(i64 /*spins*/, bool may_call) override {
-      note(may_call);
+    void pause(const Wait& wait) override {
+      note(wait.may_call);
       std::this_thread::yield();
     }
     void poll_mpi() override { note(/*may_call=*/true); }

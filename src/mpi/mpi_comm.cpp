@@ -98,7 +98,8 @@ class Backoff final : public Pauses {
  public:
   Backoff(std::shared_ptr<MpiSegment> segment, const RankGroupRef& group, int tag)
       : segment_(std::move(segment)), group_(group), tag_(tag), node_rank_(group->node_rank()), longest_ns_(group->topology().nodes() > 1 ? 50'000 : 500'000),
-        all_ring_(group->topology().nodes() == 1), core_each_(all_ring_ && segment_ && segment_->core_each()) {
+        all_ring_(group->topology().nodes() == 1), core_each_(all_ring_ && segment_ && segment_->core_each()),
+        waited_ns_(std::clamp(kTurnNs / 2 * (segment_ ? segment_->ranks_per_core() : 1), kWaitedNs, kExpectedNs)) {
     if (segment_) yielding.expect(kTurnNs * segment_->ranks_per_core());
   }
 
@@ -121,7 +122,7 @@ class Backoff final : public Pauses {
     const i64 spins = wait.spins < yields ? std::min(begin + wait.spins, kYields - 1) : kYields + wait.spins - yields;
     if (wait.may_call && spins >= kYields) poll_mpi();
     const i64 longest = std::min(wait.longest_ns, wait.alone ? longest_ns_ : kShortNs);
-    step(spins, {wait.alone ? std::min(wait.longest_ns, wait.may_call ? kWaitedNs : kExpectedNs) : 0, longest});
+    step(spins, {wait.alone ? std::min(wait.longest_ns, wait.may_call ? waited_ns_ : kExpectedNs) : 0, longest});
   }
 
  private:
@@ -183,6 +184,7 @@ class Backoff final : public Pauses {
   const i64 node_rank_, longest_ns_;            // a message from another node rings no doorbell
   const bool all_ring_;                         // there are no other nodes
   const bool core_each_;                        // nor more ranks than cores
+  const i64 waited_ns_;                         // longer where many ranks share a core, which would wake again and again
   std::atomic<bool> yields_{true};   // in the current wait
 };
 

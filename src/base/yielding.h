@@ -37,7 +37,7 @@ class Yielding {
     sched_yield();
     return took(now_ns() - start);
   }
-  // Yields may take as long, because so many ranks that wait share the core.
+  // Says that yields may take this long and not be slow, because many ranks that wait share the core.
   void expect(i64 ns) {
     if (ns > slow_ns_.load(std::memory_order_relaxed)) slow_ns_.store(ns, std::memory_order_relaxed);
   }

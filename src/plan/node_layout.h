@@ -1,6 +1,6 @@
-// The layout of the memory that the ranks of a node share: lines for gathers, and control data, of each rank of the node; the result of a collective of all
-// ranks; counters of every rank of the job, as any rank may own a domain; and one area per rank of the node for the windows that it
-// keeps. The space for windows shrinks with the number of ranks of the job.
+// The layout of the memory that the ranks of a node share: lines for gathers, and control data, of each rank of the node; the result
+// of a collective of all ranks; counters of every rank of the job, as any rank may own a domain; and one area per rank of the node
+// for the windows that it keeps. The space for windows shrinks with the number of ranks of the job.
 #pragma once
 
 #include "model/topology.h"

@@ -1,4 +1,5 @@
-// P17: a rank that waits for a late rank in an access, and for nothing else, leaves its core to others.
+// P17: a rank that waits for a late rank in an access, and for nothing else, leaves its core to others. One that does not takes all that it gets:
+// two thirds of the time for three such ranks on two cores, less on a busy machine. An emulator makes each wake-up of the others expensive.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -58,7 +59,8 @@ static void wait_for_a_late_rank(void (*access_file)(void)) {
   if (late) usleep(kLateUs);
   access_file();
   const double used = processor_seconds() - before;
-  if (!late) CHECK(used < 0.15e-6 * kLateUs);
+  const char *emulator = getenv("MERCUTIO_TEST_EMULATOR");
+  if (!late && (!emulator || !*emulator)) CHECK(used < 0.4e-6 * kLateUs);
   CHECK_OK(MPI_File_close(&fh));
   CHECK_BYTES(name, (long long)ck_rank * kBytes, mine, kBytes);
 }

@@ -110,8 +110,8 @@ void NodeArena::post(ConstBytes mine, bool publishes) {
   const i64 gather = ++gathers_;
   Line& own = line(me_, gather);
   MERCUTIO_ASSERT(own.posted >> 1 == std::max<i64>(gather - 2, 0));
-  const bool fits = mine.size() <= sizeof own.words;
-  if (!mine.empty()) std::memcpy(fits ? own.words : controls_[me_].contributions[gather & 1], mine.data(), mine.size());
+  const bool fits = mine.size() <= sizeof own.data;
+  if (!mine.empty()) std::memcpy(fits ? own.data : controls_[me_].contributions[gather & 1], mine.data(), mine.size());
   std::atomic_ref(own.posted).store(2 * gather + (fits ? 0 : 1), std::memory_order_seq_cst);
   if (std::atomic_ref(result_->awaited[gather & 1]).load(std::memory_order_seq_cst) != gather) return;
   if (first_missing(gather, 0) < count()) return;

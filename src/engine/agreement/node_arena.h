@@ -54,17 +54,17 @@ class NodeArena {
   void return_ticket(i64 ticket);   // also if the ticket was never used
 
   // ---- gathers ----
-  // Each rank has a cache line for the number of the gather and up to seven words. A longer contribution is elsewhere. The lines of
-  // a gather are adjacent, so that looking at those of many ranks touches few pages. A rank that has looked in vain says so before
-  // it sleeps. Then the last rank that posts wakes those that wait: all ranks, or, if the first rank then publishes a result, only
-  // that one.
+  // Each rank has a cache line for the number of the gather and a contribution of up to 56 bytes. A longer one is elsewhere. The
+  // lines of a gather are adjacent, so that looking at those of many ranks touches few pages. A rank that has looked in vain says so
+  // before it sleeps. Then the last rank that posts wakes those that wait: all ranks, or, if the first rank then publishes a result,
+  // only that one.
   void post(ConstBytes mine, bool publishes);   // begins the next gather and contributes to it
   // Whether all ranks of the node have contributed to the gather. If not, the next backoff() of this thread may sleep.
   bool all_posted();
   // By index in members(). Valid until the next post().
   const std::byte* contribution(i64 member) const {
     const Line& line = this->line(member, gathers_);
-    return line.posted & 1 ? controls_[member].contributions[gathers_ & 1] : line.words;
+    return line.posted & 1 ? controls_[member].contributions[gathers_ & 1] : line.data;
   }
 
   // ---- results ----
@@ -125,7 +125,7 @@ class NodeArena {
   // There are those of the last two gathers, as other ranks may still read the previous one.
   struct alignas(64) Line {
     i64 posted;                                    // twice the number of the gather; plus 1: the contribution isn't here, but in Control
-    std::byte words[64 - sizeof(i64)];
+    std::byte data[64 - sizeof(i64)];
   };
   struct alignas(64) Control {
     std::byte contributions[2][kGatherBytes];

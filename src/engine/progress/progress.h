@@ -2,8 +2,8 @@
 //
 // Each process has at most one progress thread. The first request starts it, and it sleeps while none is pending. It drives the
 // accesses that send no messages, and all accesses if any thread may call MPI. A thread that waits for a request without messages
-// drives it itself and the progress thread stays idle, because a handover takes longer than a small access. All other requests are
-// driven by the threads that call progress() or wait().
+// drives it itself, and in a long wait the others of this kind, which it may follow. The progress thread stays idle then, because a
+// handover takes longer than a small access. All other requests are driven by the threads that call progress() or wait().
 #pragma once
 
 #include <atomic>

@@ -63,7 +63,8 @@ enum class Stage { kMoving, kDone, kFreed };
 
 struct PendingAccess final : Postponed::Action, StartedAccesses::Access {
   void run() override;              // completes the request in MPI
-  void wait() override;
+  bool moved() override { return access->done(); }
+  void wait(const std::function<bool()>& over) override;
   std::atomic<Stage> stage{Stage::kMoving};
   MPI_Request request = MPI_REQUEST_NULL;
   OpenHandle* handle = nullptr;
@@ -159,8 +160,8 @@ void complete_access(PendingAccess* pending, const Result<i64>& moved) {
 
 // A rank that waits for accesses and nothing else drives them itself, or sleeps until the progress thread has moved the data. In MPI it
 // would spin on the core that the thread, or another rank, needs.
-void PendingAccess::wait() {
-  (void)access->wait();
+void PendingAccess::wait(const std::function<bool()>& over) {
+  (void)access->wait_until(over);
   process().postponed.run();
 }
 
@@ -183,7 +184,7 @@ int poll_access(void* state, MPI_Status*) {
 // In calls that are not ours, and where a list has other requests, too.
 int wait_for_accesses(int count, void** states, double, MPI_Status*) {
   return guarded_or(MPI_SUCCESS, [&] {
-    for (int i = 0; i < count; ++i) static_cast<PendingAccess*>(states[i])->wait();
+    for (int i = 0; i < count; ++i) static_cast<PendingAccess*>(states[i])->wait(/*over=*/[] { return false; });
     return MPI_SUCCESS;
   });
 }

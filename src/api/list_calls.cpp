@@ -61,7 +61,7 @@ MERCUTIO_MPI_FUNCTION(int, Waitall, (int count, MPI_Request requests[], MPI_Stat
   if (count <= 0 || !requests || nothing_pending()) return real_waitall(count, requests, statuses);
   return guarded(nullptr, "MPI_Waitall", [&] {
     const Completion completion(/*waits=*/true);
-    process().accesses.wait(count, requests);
+    process().accesses.wait(StartedAccesses::Until::kAll, count, requests);
     const auto nulls = std::count(requests, requests + count, MPI_REQUEST_NULL);
     const bool mixed = nulls > 0 && nulls < count;
     const int code = mixed ? wait_without_null(count, requests, statuses) : real_waitall(count, requests, statuses);
@@ -79,20 +79,21 @@ MERCUTIO_MPI_FUNCTION(int, Testall, (int count, MPI_Request requests[], int* fla
   });
 }
 
-#define SOME(name, waits)                                                                                         \
+#define SOME(name, waits, before)                                                                                 \
   MERCUTIO_MPI_FUNCTION(int, name, (int count, MPI_Request requests[], int* done, int indices[],                  \
                                     MPI_Status statuses[])) {                                                     \
     static auto* const real = real_function<int(int, MPI_Request*, int*, int*, MPI_Status*)>("PMPI_" #name);      \
     if (nothing_pending()) return real(count, requests, done, indices, statuses);                                 \
     return guarded(nullptr, "MPI_" #name, [&] {                                                                   \
       const Completion completion(waits);                                                                         \
+      before;                                                                                                     \
       const int code = real(count, requests, done, indices, statuses);                                            \
       return completion.result(code, *done, statuses);                                                            \
     });                                                                                                           \
   }
 
-SOME(Waitsome, true)
-SOME(Testsome, false)
+SOME(Waitsome, true, process().accesses.wait(StartedAccesses::Until::kOne, count, requests))
+SOME(Testsome, false, )
 
 // Those that complete one request.
 #define ONE(name, waits, parameters, arguments, has_completed, before)                     \
@@ -107,9 +108,10 @@ SOME(Testsome, false)
     });                                                                                    \
   }
 
-ONE(Wait, true, (MPI_Request * request, MPI_Status* status), (request, status), true, process().accesses.wait(1, request))
+ONE(Wait, true, (MPI_Request * request, MPI_Status* status), (request, status), true, process().accesses.wait(StartedAccesses::Until::kAll, 1, request))
 ONE(Test, false, (MPI_Request * request, int* flag, MPI_Status* status), (request, flag, status), *flag, )
-ONE(Waitany, true, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true, )
+ONE(Waitany, true, (int count, MPI_Request requests[], int* index, MPI_Status* status), (count, requests, index, status), true,
+    process().accesses.wait(StartedAccesses::Until::kOne, count, requests))
 ONE(Testany, false, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag, )
 
 // Those that complete none: the error of an access is in its status, and raised when its request is completed. Those of lists are MPI 4.1's.

@@ -107,7 +107,7 @@ void StartedAccesses::remove(MPI_Request request, const Access& access) {
   count_.store(std::ssize(accesses_), std::memory_order_relaxed);
 }
 
-void StartedAccesses::wait(int count, const MPI_Request* requests) {
+void StartedAccesses::wait(Until until, int count, const MPI_Request* requests) {
   if (!requests) return;
   (void)attempt([&] {
     std::vector<Access*> awaited;
@@ -120,7 +120,13 @@ void StartedAccesses::wait(int count, const MPI_Request* requests) {
         awaited.push_back(found->second);
       }
     }
-    for (Access* const access : awaited) access->wait();
+    const std::function<bool()> over = [&] {
+      return until == Until::kOne && std::any_of(awaited.begin(), awaited.end(), [](Access* access) { return access->moved(); });
+    };
+    for (Access* const access : awaited) {
+      if (over()) break;
+      access->wait(over);
+    }
     return ok_status();
   });
 }

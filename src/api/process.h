@@ -65,14 +65,16 @@ class StartedAccesses {
  public:
   struct Access {
     virtual ~Access() = default;
-    virtual void wait() = 0;   // until the data is moved
+    virtual bool moved() = 0;   // whether the data is
+    virtual void wait(const std::function<bool()>& over) = 0;   // until then, or until over()
   };
+  enum class Until { kOne, kAll };
   bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
   void add(MPI_Request request, Access& access);
   void remove(MPI_Request request, const Access& access);
-  // If all of these requests are of accesses, null ones left out, waits until the data of each is moved. Otherwise, or without memory, returns at
-  // once.
-  void wait(int count, const MPI_Request* requests);
+  // If all of these requests are of accesses, null ones left out, waits until the data of one or of each is moved. Otherwise, or without memory,
+  // returns at once.
+  void wait(Until until, int count, const MPI_Request* requests);
 
  private:
   std::mutex mutex_;

@@ -32,6 +32,27 @@ static void last_first(void) {
   CHECK_OK(MPI_Wait(&first, MPI_STATUS_IGNORE));
 }
 
+static void any(void) {
+  MPI_Request requests[4] = {start(0), MPI_REQUEST_NULL, start(1), start(2)};
+  for (int left = 3; left >= 0; --left) {
+    int index = -1;
+    CHECK_OK(MPI_Waitany(4, requests, &index, MPI_STATUS_IGNORE));
+    CHECK(left > 0 ? index >= 0 && index != 1 && index < 4 : index == MPI_UNDEFINED);
+  }
+}
+
+static void some(void) {
+  MPI_Request requests[4] = {start(0), MPI_REQUEST_NULL, start(1), start(2)};
+  for (int left = 3; left > 0;) {
+    int done = -1, indices[4];
+    MPI_Status statuses[4];
+    CHECK_OK(MPI_Waitsome(4, requests, &done, indices, statuses));
+    CHECK(done >= 1 && done <= left);
+    if (done < 1) return;
+    left -= done;
+  }
+}
+
 static void split(void) {
   CHECK_OK(MPI_File_write_at_all_begin(fh, (MPI_Offset)ck_rank * kBytes, mine, kBytes, MPI_BYTE));
   CHECK_OK(MPI_File_write_at_all_end(fh, mine, MPI_STATUS_IGNORE));
@@ -70,6 +91,8 @@ int main(int argc, char **argv) {
   RUN_FOR(wait_for_a_late_rank, "one", one);
   RUN_FOR(wait_for_a_late_rank, "several", several);
   RUN_FOR(wait_for_a_late_rank, "last_first", last_first);
+  RUN_FOR(wait_for_a_late_rank, "any", any);
+  RUN_FOR(wait_for_a_late_rank, "some", some);
   RUN_FOR(wait_for_a_late_rank, "split", split);
   RUN_FOR(wait_for_a_late_rank, "blocking", blocking);
   return ck_finish();

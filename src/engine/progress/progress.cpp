@@ -71,10 +71,11 @@ class DrivenRequest final : public Request {
 
   bool done() const override { return done_.load(std::memory_order_acquire); }
   Result<i64> wait() override {
-    wait_until(Clock::time_point::max());
+    block({});
     return *result_;
   }
-  bool wait_for(std::chrono::microseconds time) override { return wait_until(Clock::now() + time, kShortWaitNs); }
+  bool wait_for(std::chrono::microseconds time) override { return block({.end = Clock::now() + time, .longest_ns = kShortWaitNs}); }
+  bool wait_until(const std::function<bool()>& over) override { return block({.over = &over}); }
 
   // Advances the task. Only one thread at a time does so.
   enum class Driven { kEnded, kWaits, kByAnother };
@@ -128,18 +129,24 @@ class DrivenRequest final : public Request {
 
   void hold_until(Clock::time_point time) { held_until_.store(time.time_since_epoch().count(), std::memory_order_relaxed); }
 
-  // `longest_ns`: of a pause. A short wait drives no others, whose steps may take long.
-  bool wait_until(Clock::time_point end, i64 longest_ns = INT64_MAX) {
+  struct Limits {
+    Clock::time_point end = Clock::time_point::max();
+    i64 longest_ns = INT64_MAX;   // of a pause. A short wait drives no others, whose steps may take long.
+    const std::function<bool()>* over = nullptr;
+  };
+
+  bool block(const Limits& limits) {
     const Waiter waiter(*this);
     while (!done()) {
-      if (Clock::now() >= end) return false;   // a wait whose time is over is still a switch to another thread
+      if (Clock::now() >= limits.end) return false;   // a wait whose time is over is still a switch to another thread
       if (predictor_) note_waiter();
       const bool by_another = predictor_ ? drive() == Driven::kByAnother : !others_;
       bool any_others = false;
-      if (others_ && !done() && (longest_ns == INT64_MAX || !predictor_)) any_others = attempt_or(true, [&] { return others_(this); });
+      if (others_ && !done() && (limits.longest_ns == INT64_MAX || !predictor_)) any_others = attempt_or(true, [&] { return others_(this); });
       if (done()) break;
-      by_another ? sleep_until_done(std::min(end, Clock::now() + WaitPredictor::kImmediate))
-                 : backoff({waiters_spins_++, /*may_call=*/true, /*alone=*/!any_others, longest_ns});
+      if (limits.over && (*limits.over)()) return false;
+      by_another ? sleep_until_done(std::min(limits.end, Clock::now() + WaitPredictor::kImmediate))
+                 : backoff({waiters_spins_++, /*may_call=*/true, /*alone=*/!any_others, limits.longest_ns});
     }
     return true;
   }
@@ -368,6 +375,7 @@ RequestRef finished_request(Result<i64> result) {
     bool done() const override { return true; }
     Result<i64> wait() override { return result_; }
     bool wait_for(std::chrono::microseconds) override { return true; }
+    bool wait_until(const std::function<bool()>&) override { return true; }
 
    private:
     Result<i64> result_;

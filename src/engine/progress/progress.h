@@ -27,6 +27,8 @@ class Request {
   // Blocks until done. Returns the bytes moved or the Error. May be called repeatedly. Only by threads that may call MPI.
   virtual Result<i64> wait() = 0;
   virtual bool wait_for(std::chrono::microseconds time) = 0;   // blocks until done or until the time has passed; true: done
+  // Blocks as wait() does until done or until over(), which is asked after each step. Returns done().
+  virtual bool wait_until(const std::function<bool()>& over) = 0;
 };
 using RequestRef = std::shared_ptr<Request>;
 

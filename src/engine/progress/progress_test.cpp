@@ -125,6 +125,27 @@ TEST(ProgressThread, WaitingForOneRequestAdvancesTheOthers) {
   EXPECT_EQ(followed->wait().value(), 2);
 }
 
+// The one that is waited for never ends by itself; the other one is driven by this thread only.
+TEST(ProgressThread, AWaitEndsWhenAnotherRequestDoes) {
+  for (const bool polled : {false, true}) {
+    auto progress = polled ? make_polled_progress() : make_progress_thread();
+    std::atomic<bool> yes{true}, never{false};
+    auto first = progress->start({waits_for(yes, 1), false, nullptr, nullptr});
+    EXPECT_TRUE(first->wait_until([] { return false; }));
+    const auto counts_to = [](std::thread::id thread, i64 steps) -> Task<Result<i64>> {
+      co_await until([&] { return std::this_thread::get_id() == thread && --steps < 0; });
+      co_return 2;
+    };
+    auto waited = progress->start({waits_for(never, 3), false, nullptr, nullptr});
+    auto other = progress->start({counts_to(std::this_thread::get_id(), 100), false, nullptr, nullptr});
+    EXPECT_FALSE(waited->wait_until([&] { return other->done(); }));
+    EXPECT_EQ(other->wait().value(), 2);
+    EXPECT_TRUE(other->wait_until([] { return true; }));
+    never = true;
+    EXPECT_EQ(waited->wait().value(), 3);
+  }
+}
+
 // A thread that waits lets MPI progress in the pauses, also where another thread drives the access.
 TEST(ProgressThread, ThreadsThatWaitMayCallMpiAndTheProgressThreadMayNot) {
   struct CountedPauses final : Pauses {

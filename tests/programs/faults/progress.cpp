@@ -18,6 +18,10 @@ class RankProgress::RankRequest final : public Request {
     if (!done()) job_.wait();
     return done();
   }
+  bool wait_until(const std::function<bool()>& over) override {
+    while (!done() && !over()) job_.wait();
+    return done();
+  }
 
   bool step() {
     if (task_->step()) {

@@ -5,6 +5,7 @@
 
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/finalize.h"
 #include "mpi/rank_group.h"
 #include "mpi/real.h"
 
@@ -16,6 +17,7 @@ bool may_raise_level() {
 }
 
 void after_init() {
+  mercutio::watch_finalize();
   mercutio::mark_world();
   mercutio::begin_trace(/*in_init=*/true);
 }

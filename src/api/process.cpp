@@ -9,6 +9,7 @@
 #include "model/environment_check.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
+#include "mpi/finalize.h"
 #include "mpi/mpi_comm.h"
 #include "mpi/numa.h"
 #include "mpi/real.h"
@@ -201,7 +202,7 @@ Process& process() {
   return *the_process;
 }
 
-static int at_finalize(MPI_Comm, int, void*, void*) {
+static void end_accesses() {
   const auto each = [](auto step) {   // even if earlier ones have failed
     (void)guarded_or(false, [&] {
       step();
@@ -212,7 +213,6 @@ static int at_finalize(MPI_Comm, int, void*, void*) {
   each([] { process().postponed.run(); });
   each([] { process().handles.flush_all(); });
   each([] { process().trace.end(); });
-  return MPI_SUCCESS;
 }
 
 // An error of the trace does not affect the program.
@@ -228,14 +228,6 @@ void begin_trace(bool in_init) {
   if (trace.on() && in_init) hook_finalize();
 }
 
-void hook_finalize() {
-  if (!world_initialised()) return;
-  std::call_once(process().finalize_hook, [] {
-    int keyval = MPI_KEYVAL_INVALID;
-    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &keyval, nullptr) != MPI_SUCCESS) return;
-    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, nullptr);
-    PMPI_Comm_free_keyval(&keyval);
-  });
-}
+void hook_finalize() { at_finalize(AtFinalize::kAccesses, end_accesses); }
 
 }  // namespace mercutio

@@ -92,7 +92,7 @@ struct Process {
   ErrorCodes codes;
   Errhandlers errhandlers;
   Handles handles;
-  std::once_flag finalize_hook, trace_begun;
+  std::once_flag trace_begun;
   HintService hints;
   JobTrace trace;
 
@@ -105,7 +105,7 @@ Process& process();
 // calls a registered function in every call that waits.
 enum class Hook { kNone, kRequests, kAll };
 Hook hook_into_waiting();
-// Registers, once, the actions that MPI_Finalize must trigger.
+// Registers the actions that MPI_Finalize must trigger.
 void hook_finalize();
 // Begins the trace of the job if the environment requests one. `in_init`: all ranks are in MPI_Init.
 void begin_trace(bool in_init);

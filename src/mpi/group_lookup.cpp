@@ -10,6 +10,7 @@
 #include "base/attempt.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
+#include "mpi/finalize.h"
 #include "mpi/rank_group.h"
 
 namespace mercutio {
@@ -30,8 +31,7 @@ std::vector<i64> grid_of(MPI_Comm user) {
 }
 
 // The groups that are kept. Those of MPI_COMM_WORLD and MPI_COMM_SELF serve all congruent communicators and are kept until MPI_Finalize,
-// for programs that duplicate a communicator for each file: it first deletes the attributes of MPI_COMM_SELF, when communicators can still
-// be freed. Other groups are kept by their communicator.
+// for programs that duplicate a communicator for each file. Other groups are kept by their communicator.
 class KeptGroups {
  public:
   // A group of the same ranks in the same order. Null: none.
@@ -54,34 +54,25 @@ class KeptGroups {
   void by_communicator(bool more) { more ? ++by_communicators_ : --by_communicators_; }
   void keep(const RankGroupRef& group) {
     std::lock_guard guard(mutex_);
-    if (keyval_ == MPI_KEYVAL_INVALID) {
-      PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_all, &keyval_, nullptr);
-      PMPI_Comm_set_attr(MPI_COMM_SELF, keyval_, this);
-    }
     groups_.push_back(group);
+  }
+  void forget_all() {
+    std::vector<RankGroupRef> groups;
+    std::lock_guard guard(mutex_);
+    groups.swap(groups_);
   }
 
  private:
-  static int forget_all(MPI_Comm, int, void* value, void*) {
-    return attempt_or(MPI_SUCCESS, [&] {
-      auto* const kept = static_cast<KeptGroups*>(value);
-      std::vector<RankGroupRef> groups;
-      {
-        std::lock_guard guard(kept->mutex_);
-        groups.swap(kept->groups_);
-      }
-      return MPI_SUCCESS;
-    });
-  }
-
   std::mutex mutex_;
   std::vector<RankGroupRef> groups_ MERCUTIO_GUARDED_BY(mutex_);
-  int keyval_ MERCUTIO_GUARDED_BY(mutex_) = MPI_KEYVAL_INVALID;
   std::atomic<std::size_t> by_communicators_{0};
 };
 
 KeptGroups& kept_groups() {
-  static KeptGroups* const kept = new KeptGroups;
+  static KeptGroups* const kept = [] {
+    at_finalize(AtFinalize::kGroups, [] { kept_groups().forget_all(); });
+    return new KeptGroups;
+  }();
   return *kept;
 }
 

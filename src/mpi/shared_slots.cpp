@@ -20,6 +20,7 @@
 #include "mpi/calls.h"
 #include "mpi/environment.h"
 #include "mpi/failures.h"
+#include "mpi/finalize.h"
 #include "mpi/node_memory.h"
 #include "storage/posix/file_system.h"
 
@@ -82,21 +83,12 @@ class Windows {
   std::map<std::int64_t, Window> open_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
-// A window must be freed before MPI_Finalize ends RMA. The attributes of MPI_COMM_SELF are deleted first; those of MPI_COMM_WORLD
-// too late (Open MPI crashes). A program that uses only sessions has neither, and must close its files.
+// A window must be freed before MPI_Finalize ends RMA. A program that uses only sessions must close its files.
 Windows& windows() {
-  static Windows* const all = new Windows;
-  static std::once_flag hooked;
-  if (!world_initialised()) return *all;
-  std::call_once(hooked, [] {
-    int keyval = MPI_KEYVAL_INVALID;
-    auto free_all = [](MPI_Comm, int, void* value, void*) {
-      static_cast<Windows*>(value)->free_all();
-      return static_cast<int>(MPI_SUCCESS);
-    };
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, +free_all, &keyval, nullptr);
-    PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, all);
-  });
+  static Windows* const all = [] {
+    at_finalize(AtFinalize::kWindows, [] { windows().free_all(); });
+    return new Windows;
+  }();
   return *all;
 }
 

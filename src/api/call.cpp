@@ -15,10 +15,7 @@ static int code_of(OpenHandle* handle, const char* operation, const Error& error
 }
 
 int fail(OpenHandle* handle, const char* operation, const Error& error) {
-  Process& p = process();
-  const int code = code_of(handle, operation, error);
-  MPI_Errhandler handler = handle ? handle->errhandler : p.handles.default_errhandler();
-  return p.errhandlers.invoke(handler, handle ? handle->mpi() : MPI_FILE_NULL, handle ? handle->comm : MPI_COMM_SELF, code);
+  return process().errhandlers.raise(handle, code_of(handle, operation, error));
 }
 
 int fail_after_throw(OpenHandle* handle, const char* operation) {

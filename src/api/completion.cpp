@@ -38,9 +38,7 @@ int Completion::raise() const {
   Process& p = process();
   int last = MPI_SUCCESS;
   for (const Failed& failed : failed_) {
-    OpenHandle* const handle = p.handles.find(failed.file);
-    const int code = handle ? p.errhandlers.invoke(handle->errhandler, failed.file, handle->comm, failed.code)
-                            : p.errhandlers.invoke(p.handles.default_errhandler(), MPI_FILE_NULL, MPI_COMM_SELF, failed.code);
+    const int code = p.errhandlers.raise(p.handles.find(failed.file), failed.code);
     if (code != MPI_SUCCESS) last = code;
   }
   return last;

@@ -29,38 +29,23 @@ void create_from_fortran(AnyFunction* function, Fint* handle, Fint* error) {
 }
 
 int set_errhandler(MPI_File file, MPI_Errhandler handler) {
-  Process& p = process();
-  if (file == MPI_FILE_NULL) {
-    MPI_Errhandler old = p.handles.default_errhandler();
-    p.errhandlers.retain(handler);
-    p.handles.set_default_errhandler(handler);
-    p.errhandlers.release(old);
-    return MPI_SUCCESS;
-  }
-  return with_file(file, "MPI_File_set_errhandler", [&](OpenHandle& handle) {
-    p.errhandlers.retain(handler);
-    p.errhandlers.release(handle.errhandler);
-    handle.errhandler = handler;
-    return MPI_SUCCESS;
-  });
+  OpenHandle* handle = process().handles.find(file);
+  if (!handle && file != MPI_FILE_NULL) return fail_bad_handle("MPI_File_set_errhandler");
+  process().errhandlers.attach(handle, handler);
+  return MPI_SUCCESS;
 }
 
 int get_errhandler(MPI_File file, MPI_Errhandler* handler) {
-  Process& p = process();
-  OpenHandle* handle = p.handles.find(file);
+  OpenHandle* handle = process().handles.find(file);
   if (!handle && file != MPI_FILE_NULL) return fail_bad_handle("MPI_File_get_errhandler");
-  *handler = handle ? handle->errhandler : p.handles.default_errhandler();
-  p.errhandlers.retain(*handler);
-  p.errhandlers.lend(*handler);
+  *handler = process().errhandlers.give(handle);
   return MPI_SUCCESS;
 }
 
 int call_errhandler(MPI_File file, int code) {
-  Process& p = process();
-  OpenHandle* handle = p.handles.find(file);
+  OpenHandle* handle = process().handles.find(file);
   if (!handle && file != MPI_FILE_NULL) return fail_bad_handle("MPI_File_call_errhandler");
-  p.errhandlers.invoke(handle ? handle->errhandler : p.handles.default_errhandler(), file,
-                       handle ? handle->comm : MPI_COMM_SELF, code);
+  process().errhandlers.raise(handle, code);
   return MPI_SUCCESS;
 }
 
@@ -95,9 +80,7 @@ MERCUTIO_MPI_FUNCTION(int, File_call_errhandler, (MPI_File file, int code)) {
 MERCUTIO_MPI_FUNCTION(int, Errhandler_free, (MPI_Errhandler * handler)) {
   static auto* const real = real_function<int(MPI_Errhandler*)>("PMPI_Errhandler_free");
   return guarded(nullptr, "MPI_Errhandler_free", [&]() -> int {
-    const bool ours = process().errhandlers.knows(*handler);
-    if (ours) process().errhandlers.release(*handler);
-    if (!ours && !process().errhandlers.take_back(*handler)) return real(handler);
+    if (!process().errhandlers.free(*handler)) return real(handler);
     *handler = MPI_ERRHANDLER_NULL;
     return MPI_SUCCESS;
   });

@@ -39,9 +39,29 @@ bool Errhandlers::knows(MPI_Errhandler handle) const {
   return find(handle) != nullptr;
 }
 
-void Errhandlers::retain(MPI_Errhandler handle) {
+MPI_Errhandler& Errhandlers::slot(OpenHandle* of) { return of ? of->errhandler : of_null_; }
+
+MPI_Errhandler Errhandlers::take(OpenHandle* of) {
   std::lock_guard lock(mutex_);
+  MPI_Errhandler handle = slot(of);
   if (auto* entry = const_cast<Entry*>(find(handle))) ++entry->references;
+  return handle;
+}
+
+void Errhandlers::adopt(OpenHandle* to, MPI_Errhandler handle) {
+  {
+    std::lock_guard lock(mutex_);
+    std::swap(slot(to), handle);
+  }
+  release(handle);
+}
+
+void Errhandlers::attach(OpenHandle* to, MPI_Errhandler handle) {
+  {
+    std::lock_guard lock(mutex_);
+    if (auto* entry = const_cast<Entry*>(find(handle))) ++entry->references;
+  }
+  adopt(to, handle);
 }
 
 void Errhandlers::release(MPI_Errhandler handle) {
@@ -55,12 +75,19 @@ void Errhandlers::release(MPI_Errhandler handle) {
   if (real_free) real_free(&handle);
 }
 
-void Errhandlers::lend(MPI_Errhandler handle) {
+MPI_Errhandler Errhandlers::give(OpenHandle* of) {
+  MPI_Errhandler handle = take(of);
+  if (handle == MPI_ERRHANDLER_NULL) handle = abi_numbers().errors_return;
   std::lock_guard lock(mutex_);
   if (!find(handle)) ++handed_out_[handle];
+  return handle;
 }
 
-bool Errhandlers::take_back(MPI_Errhandler handle) {
+bool Errhandlers::free(MPI_Errhandler handle) {
+  if (knows(handle)) {
+    release(handle);
+    return true;
+  }
   std::lock_guard lock(mutex_);
   const auto handed_out = handed_out_.find(handle);
   if (handed_out == handed_out_.end()) return false;
@@ -107,8 +134,17 @@ static void call_cxx(void (*glue)(), void (*function)(), MPI_File* file, int* co
 #endif
 }
 
+int Errhandlers::raise(OpenHandle* of, int code) {
+  struct Taken {   // given back also where a handler throws
+    Errhandlers& all;
+    MPI_Errhandler handle;
+    ~Taken() { all.release(handle); }
+  } const taken{*this, take(of)};
+  return invoke(taken.handle, of ? of->mpi() : MPI_FILE_NULL, of ? of->comm : MPI_COMM_SELF, code);
+}
+
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
-  if (returns_errors(handle)) return code;
+  if (handle == MPI_ERRHANDLER_NULL || returns_errors(handle)) return code;
   if (handle == MPI_ERRORS_ARE_FATAL) return die(world_initialised() ? MPI_COMM_WORLD : comm, code);
   if (is_errors_abort(handle)) return die(comm, code);
   Entry entry{};

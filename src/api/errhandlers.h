@@ -12,6 +12,8 @@
 
 namespace mercutio {
 
+struct OpenHandle;
+
 enum class HandlerLanguage { kC, kFortran, kCxx };
 
 class Errhandlers {
@@ -29,16 +31,16 @@ class Errhandlers {
   bool set_cxx(MPI_Errhandler handle, void (*glue)());   // false: it is not one of ours
   bool knows(MPI_Errhandler handle) const;
   bool fits_files(MPI_Errhandler handle) const;   // not made for communicators, windows or sessions
-  void retain(MPI_Errhandler handle);    // adds a reference, if it is one of ours
-  void release(MPI_Errhandler handle);   // releases a reference; the last one frees the handler
 
-  // Records a predefined handler that MPI_File_get_errhandler has returned. Open MPI counts references of those, too, and rejects a
-  // free without a reference, so the matching free must not be passed on.
-  void lend(MPI_Errhandler handle);
-  bool take_back(MPI_Errhandler handle);   // false: it was not recorded, so the free is passed to the MPI
-
-  // Calls the handler for `code`, with `file` as its argument. Returns the return value of the MPI call.
-  int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
+  // The handler of an open file. Null stands for MPI_FILE_NULL, whose handler new files inherit, and which failed opens and deletes call.
+  // Threads may raise errors of a file while others change its handler.
+  void attach(OpenHandle* to, MPI_Errhandler handle);   // releases the one before
+  void inherit(OpenHandle& to) { adopt(&to, take(nullptr)); }
+  void detach(OpenHandle& from) { adopt(&from, MPI_ERRHANDLER_NULL); }
+  MPI_Errhandler give(OpenHandle* of);   // to the program, which frees it
+  bool free(MPI_Errhandler handle);      // false: the program has not got it from here, so the free is passed to the MPI
+  // Calls the handler for `code`. Returns the return value of the MPI call.
+  int raise(OpenHandle* of, int code);
   // Whether the exception being handled was thrown by a handler of the program.
   static bool has_thrown() { return of_this_thread().in_handler; }
 
@@ -70,9 +72,18 @@ class Errhandlers {
     void (*glue)() = nullptr;
   };
   const Entry* find(MPI_Errhandler handle) const;
+  MPI_Errhandler& slot(OpenHandle* of);                 // requires the lock
+  MPI_Errhandler take(OpenHandle* of);                  // with a reference more
+  void adopt(OpenHandle* to, MPI_Errhandler handle);    // attaches it with the caller's reference
+  void release(MPI_Errhandler handle);                  // releases a reference; the last one frees the handler
+  int invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const;
+
   mutable std::mutex mutex_;
   std::vector<Entry> entries_;
-  std::map<MPI_Errhandler, i64> handed_out_;   // how often it has been returned to the program
+  MPI_Errhandler of_null_ = MPI_ERRHANDLER_NULL;   // as in each file, MPI_ERRORS_RETURN: its value is known when MPI is initialised
+  // How often a predefined one has been given to the program. Open MPI counts references of those, too, and rejects a free without a
+  // reference, so the matching free must not be passed on.
+  std::map<MPI_Errhandler, i64> handed_out_;
 };
 
 }  // namespace mercutio

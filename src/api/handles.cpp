@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "mpi/abi_numbers.h"
 
 namespace mercutio {
 
@@ -61,16 +60,6 @@ MPI_File Handles::from_fortran(Fint number) const {
   std::lock_guard lock(mutex_);
   const i64 place = i64{number} - kFirstNumber;
   return place >= 0 && place < std::ssize(by_number_) ? by_number_[static_cast<std::size_t>(place)] : MPI_FILE_NULL;
-}
-
-MPI_Errhandler Handles::default_errhandler() const {
-  std::lock_guard lock(mutex_);
-  return default_ != MPI_ERRHANDLER_NULL ? default_ : abi_numbers().errors_return;
-}
-
-void Handles::set_default_errhandler(MPI_Errhandler handler) {
-  std::lock_guard lock(mutex_);
-  default_ = handler;
 }
 
 }  // namespace mercutio

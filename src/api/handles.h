@@ -20,7 +20,7 @@ struct OpenHandle {
   std::unique_ptr<File> file;
   MPI_Comm comm = MPI_COMM_NULL;             // the library's duplicate, not owned
   int amode = 0;
-  MPI_Errhandler errhandler = MPI_ERRHANDLER_NULL;   // set when it is added
+  MPI_Errhandler errhandler = MPI_ERRHANDLER_NULL;   // of Errhandlers, under its lock
   // The types of the view if they are predefined. MPI_DATATYPE_NULL: get_view must create them.
   MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;
   bool registered = false;   // the program has registered the data representation of the view
@@ -40,10 +40,6 @@ class Handles {
   Fint to_fortran(MPI_File file) const;
   MPI_File from_fortran(Fint number) const;   // unknown: MPI_FILE_NULL
 
-  // The handler that new files inherit and that failed opens and deletes call.
-  MPI_Errhandler default_errhandler() const;
-  void set_default_errhandler(MPI_Errhandler handler);   // takes ownership of one reference
-
  private:
   // Handles that were found recently, which are found again without the lock. Handles are added and removed under the lock.
   std::atomic<MPI_File>& recent(MPI_File file) const { return recent_[reinterpret_cast<std::uintptr_t>(file) / alignof(OpenHandle) % std::size(recent_)]; }
@@ -52,7 +48,6 @@ class Handles {
   mutable std::mutex mutex_;
   std::unordered_map<MPI_File, Fint> number_of_;
   std::vector<MPI_File> by_number_;   // by Fortran number, from the first one on; MPI_FILE_NULL: it is free
-  MPI_Errhandler default_ = MPI_ERRHANDLER_NULL;   // replaced by MPI_ERRORS_RETURN, whose value is known when MPI is initialised
 };
 
 }  // namespace mercutio

@@ -102,8 +102,7 @@ int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_Fil
   Result<std::unique_ptr<File>> opened = open_file(std::move(*made), call, process().context());
   if (!opened) return fail_open(call.file_name, opened.error());
   handle->file = std::move(*opened);
-  handle->errhandler = process().handles.default_errhandler();
-  process().errhandlers.retain(handle->errhandler);
+  process().errhandlers.inherit(*handle);
   *file = process().handles.add(std::move(handle));
   return MPI_SUCCESS;
 }
@@ -117,7 +116,7 @@ int close(MPI_File* file) {
     OpenHandle* handle;
     MPI_File* file;
     ~Release() {
-      process().errhandlers.release(handle->errhandler);
+      process().errhandlers.detach(*handle);
       process().handles.remove(*file);
       *file = MPI_FILE_NULL;
     }

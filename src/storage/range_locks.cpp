@@ -33,18 +33,15 @@ bool RangeLocks::is_free(Ticket ticket) {
   });
 }
 
-std::vector<std::pair<i64, i64>> RangeLocks::uncovered(const Range& range) const {
-  std::vector<std::pair<i64, i64>> parts{{range.begin, range.end}};
-  for (const Range& other : ranges_) {
-    if (!other.granted) continue;
-    std::vector<std::pair<i64, i64>> rest;
-    for (const auto& [begin, end] : parts) {
-      if (begin < std::min(end, other.begin)) rest.emplace_back(begin, std::min(end, other.begin));
-      if (std::max(begin, other.end) < end) rest.emplace_back(std::max(begin, other.end), end);
-    }
-    parts = std::move(rest);
+RangeLocks::Stretch RangeLocks::stretch_at(i64 at, Ticket ticket) const {
+  i64 covered_until = at, next = ticket->end;
+  for (auto other = ranges_.begin(); other != ranges_.end(); ++other) {
+    if (Ranges::const_iterator(ticket) == other || !other->granted || other->end <= at) continue;
+    if (other->begin <= at) covered_until = std::max(covered_until, other->end);
+    else next = std::min(next, other->begin);
   }
-  return parts;
+  const bool covered = covered_until > at;
+  return {std::min(covered ? covered_until : next, ticket->end), covered};
 }
 
 }  // namespace mercutio

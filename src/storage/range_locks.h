@@ -6,8 +6,6 @@
 #include <list>
 #include <mutex>
 #include <optional>
-#include <utility>
-#include <vector>
 
 #include "base/assert.h"
 #include "base/thread_annotations.h"
@@ -23,7 +21,8 @@ class RangeLocks {
     bool exclusive = false;
     bool granted = false;
   };
-  using Ticket = std::list<Range>::iterator;
+  using Ranges = std::list<Range>;
+  using Ticket = Ranges::iterator;
 
   // Blocks until no conflicting range is held or was requested earlier.
   Ticket acquire(i64 begin, i64 end, bool exclusive);
@@ -34,15 +33,18 @@ class RangeLocks {
   i64 granted() const;
 
   // Releases the range. Calls `give_back(begin, end)`, inside the critical section, for each part of it that no other granted range
-  // covers: the parts to release of a lock that the threads of the process share.
+  // covers: the parts to release of a lock that the threads of the process share. Allocates nothing.
   template <class GiveBack>
   void release(Ticket ticket, GiveBack give_back) {
     {
       std::lock_guard guard(mutex_);
-      const Range range = *ticket;
-      MERCUTIO_ASSERT(range.granted);
+      MERCUTIO_ASSERT(ticket->granted);
+      for (i64 at = ticket->begin; at < ticket->end;) {
+        const Stretch next = stretch_at(at, ticket);
+        if (!next.covered) give_back(at, next.end);
+        at = next.end;
+      }
       ranges_.erase(ticket);
-      for (const auto& [begin, end] : uncovered(range)) give_back(begin, end);
     }
     changed_.notify_all();
   }
@@ -52,11 +54,16 @@ class RangeLocks {
 
  private:
   bool is_free(Ticket ticket) MERCUTIO_REQUIRES(mutex_);
-  std::vector<std::pair<i64, i64>> uncovered(const Range& range) const MERCUTIO_REQUIRES(mutex_);
+  // The bytes of a range from `at` on that another granted range covers, or that none does.
+  struct Stretch {
+    i64 end;
+    bool covered;
+  };
+  Stretch stretch_at(i64 at, Ticket ticket) const MERCUTIO_REQUIRES(mutex_);
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::list<Range> ranges_ MERCUTIO_GUARDED_BY(mutex_);  // held and waiting, oldest first
+  Ranges ranges_ MERCUTIO_GUARDED_BY(mutex_);  // held and waiting, oldest first
 };
 
 }  // namespace mercutio

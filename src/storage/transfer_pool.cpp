@@ -18,6 +18,12 @@
 
 namespace mercutio {
 
+TransferCount::Running TransferCount::begin(std::shared_ptr<TransferCount> count) {
+  TransferCount* const counted = count.get();
+  counted->running_.fetch_add(1);
+  return Running(counted, [count = std::move(count)](void*) { count->end(); });   // also called where memory is lacking for it
+}
+
 void TransferCount::end() {
   running_.fetch_sub(1);
   running_.notify_all();
@@ -112,22 +118,26 @@ class TransferPool::Threads {
   std::unique_ptr<Transfer> start(std::function<Result<i64>()> move) {
     if (owner_ != ::getpid()) return finished_transfer(attempt(move));
     auto job = std::make_shared<Job>(std::move(move));
-    {
-      std::lock_guard guard(pool_->mutex);
-      add_thread();
-      // Without any thread, whoever waits runs the job.
-      if (!pool_->threads.empty()) pool_->jobs.push_back(job);
-    }
-    pool_->changed.notify_one();
-    auto handle = std::make_unique<JobTransfer>(job);
-    if (!has_threads()) (void)handle->wait();
+    auto handle = std::make_unique<JobTransfer>(job);   // before a thread may have the job: it uses the caller's memory
+    if (!enqueue(std::move(job))) (void)handle->wait();
     return handle;
   }
 
  private:
-  bool has_threads() {
-    std::lock_guard guard(pool_->mutex);
-    return !pool_->threads.empty();
+  // False: there is no thread, or no memory.
+  bool enqueue(std::shared_ptr<Job> job) {
+    {
+      std::lock_guard guard(pool_->mutex);
+      add_thread();
+      if (pool_->threads.empty()) return false;
+      const Status queued = attempt([&] {
+        pool_->jobs.push_back(std::move(job));
+        return ok_status();
+      });
+      if (!queued) return false;
+    }
+    pool_->changed.notify_one();
+    return true;
   }
   void add_thread() {
     if (static_cast<i64>(pool_->threads.size()) >= wanted_) return;

@@ -17,11 +17,13 @@ namespace mercutio {
 // Counts the transfers of a file in flight.
 class TransferCount {
  public:
-  void begin() { running_.fetch_add(1); }
-  void end();
+  // Counts one until the last copy of this is gone; it keeps what owns the count.
+  using Running = std::shared_ptr<void>;
+  static Running begin(std::shared_ptr<TransferCount> count);
   void wait();   // until the count is zero
 
  private:
+  void end();
   std::atomic<i64> running_{0};
 };
 

@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,29 +26,17 @@ class Jobs {
       changed_.wait(lock, [&] { return running_ < most_; });
       ++running_;
     }
-    const auto body = [this, job = std::move(job)] {
-      std::exception_ptr failed;
-      try {
-        job();
-      } catch (...) {
-        failed = std::current_exception();
-      }
-      std::lock_guard lock(mutex_);
-      if (failed && !failure_) failure_ = failed;
-      --running_;
-      changed_.notify_all();
-    };
     sigset_t all, before;   // signals are for the program's own threads
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool started = true;
     try {
-      std::thread(body).detach();   // drain() waits for what it does here
-    } catch (const std::system_error&) {
+      std::thread([this, job] { run(job); }).detach();   // drain() waits for what it does here
+    } catch (...) {   // no thread or no memory
       started = false;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    if (!started) body();
+    if (!started) run(job);
   }
 
   void wait() {
@@ -64,6 +51,19 @@ class Jobs {
   }
 
  private:
+  void run(const std::function<void()>& job) {
+    std::exception_ptr failed;
+    try {
+      job();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+    std::lock_guard lock(mutex_);
+    if (failed && !failure_) failure_ = failed;
+    --running_;
+    changed_.notify_all();
+  }
+
   const int most_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -216,11 +216,9 @@ class LibraryStorage final : public Storage {
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
     if (direction == Direction::kRead ? !readable_ : !writable_) return Storage::start(direction, std::move(pieces));
-    file_->transfers().begin();
-    return pool_->start([file = file_, direction, pieces = std::move(pieces), per_call = per_call_] {
-      Result<i64> moved = attempt([&] { return transfer(*file, direction, pieces, per_call); });
-      file->transfers().end();
-      return moved;
+    auto running = TransferCount::begin({file_, &file_->transfers()});
+    return pool_->start([running = std::move(running), file = file_, direction, pieces = std::move(pieces), per_call = per_call_] {
+      return transfer(*file, direction, pieces, per_call);
     });
   }
 

@@ -47,14 +47,19 @@ struct MemoryFile {
 
 class MemoryLock final : public HeldLock {
  public:
-  MemoryLock(std::shared_ptr<MemoryFile> file, RangeLocks& locks, RangeLocks::Ticket ticket)
-      : file_(std::move(file)), locks_(locks), ticket_(ticket) {}
-  ~MemoryLock() override { locks_.release(ticket_); }
+  MemoryLock(std::shared_ptr<MemoryFile> file, RangeLocks& locks) : file_(std::move(file)), locks_(locks) {}
+  ~MemoryLock() override {
+    if (held_) locks_.release(*held_);
+  }
+  bool hold(std::optional<RangeLocks::Ticket> ticket) {
+    held_ = ticket;
+    return held_.has_value();
+  }
 
  private:
   const std::shared_ptr<MemoryFile> file_;
   RangeLocks& locks_;   // the file's
-  const RangeLocks::Ticket ticket_;
+  std::optional<RangeLocks::Ticket> held_;
 };
 
 bool is_valid(const IoPiece& piece) {
@@ -72,7 +77,9 @@ class MemoryStorage final : public Storage {
     traits_.block_bytes = kPageBytes;
     if (!writable_) return;
     const MarkRange mine = mark_of(group_);
-    mark_ = std::make_unique<MemoryLock>(file_, file_->marks, file_->marks.acquire(mine.begin, mine.end, /*exclusive=*/true));
+    auto mark = std::make_unique<MemoryLock>(file_, file_->marks);
+    mark->hold(file_->marks.acquire(mine.begin, mine.end, /*exclusive=*/true));
+    mark_ = std::move(mark);
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
@@ -135,19 +142,21 @@ class MemoryStorage final : public Storage {
     return ok_status();
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    return std::unique_ptr<HeldLock>(std::make_unique<MemoryLock>(file_, file_->locks, file_->locks.acquire(begin, end, exclusive)));
+    auto lock = std::make_unique<MemoryLock>(file_, file_->locks);   // before there is anything to give back
+    lock->hold(file_->locks.acquire(begin, end, exclusive));
+    return std::unique_ptr<HeldLock>(std::move(lock));
   }
   Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
-    const auto ticket = file_->locks.try_acquire(begin, end, exclusive);
-    if (!ticket) return std::unique_ptr<HeldLock>();
-    return std::unique_ptr<HeldLock>(std::make_unique<MemoryLock>(file_, file_->locks, *ticket));
+    auto lock = std::make_unique<MemoryLock>(file_, file_->locks);
+    if (!lock->hold(file_->locks.try_acquire(begin, end, exclusive))) lock = nullptr;
+    return std::unique_ptr<HeldLock>(std::move(lock));
   }
   std::unique_ptr<HeldLock> exclude_other_writers(bool /*promised*/) override {
     auto held = std::make_unique<HeldLocks>();
     for (const MarkRange& others : marks_of_others(group_)) {
-      const auto ticket = file_->marks.try_acquire(others.begin, others.end, /*exclusive=*/false);
-      if (!ticket) return nullptr;
-      held->add(std::make_unique<MemoryLock>(file_, file_->marks, *ticket));
+      auto mark = std::make_unique<MemoryLock>(file_, file_->marks);
+      if (!mark->hold(file_->marks.try_acquire(others.begin, others.end, /*exclusive=*/false))) return nullptr;
+      held->add(std::move(mark));
     }
     return held;
   }

@@ -20,8 +20,7 @@ class OpenFd {
   // Whether transfers use O_DIRECT. Set before the first one.
   bool direct() const { return direct_; }
   void set_direct(bool direct) { direct_ = direct; }
-  void begin() { transfers_.begin(); }
-  void end() { transfers_.end(); }
+  static TransferCount::Running begin(const std::shared_ptr<OpenFd>& fd) { return TransferCount::begin({fd, &fd->transfers_}); }
   Status close();  // waits for the transfers
 
  private:

@@ -165,21 +165,24 @@ Error failed_unlock(int cause) {
 
 class PosixLock final : public HeldLock {
  public:
-  PosixLock(std::shared_ptr<LockState> state, RangeLocks::Ticket ticket) : state_(std::move(state)), ticket_(ticket) {}
+  explicit PosixLock(std::shared_ptr<LockState> state) : state_(std::move(state)) {}
   ~PosixLock() override {
     if (const int failed = give_back(); failed != 0) state_->unreported = failed;
   }
+  void hold(RangeLocks::Ticket ticket) { held_ = ticket; }
   Status release() override {
     const int failed = give_back();
     return failed == 0 ? ok_status() : Status(failed_unlock(failed));
   }
 
  private:
-  int give_back() { return std::exchange(held_, false) ? state_->release(ticket_) : 0; }
+  int give_back() {
+    const auto held = std::exchange(held_, std::nullopt);
+    return held ? state_->release(*held) : 0;
+  }
 
   std::shared_ptr<LockState> state_;
-  RangeLocks::Ticket ticket_;
-  bool held_ = true;
+  std::optional<RangeLocks::Ticket> held_;
 };
 
 class Exclusion final : public HeldLock {
@@ -345,6 +348,7 @@ class PosixStorage final : public Storage {
       if (!waits) return std::unique_ptr<HeldLock>();
       if (locks_->ranges.granted() == 0) locks_->turnstile.hold(fd_->get(), F_RDLCK, [] { return 0; });
     }
+    auto lock = std::make_unique<PosixLock>(locks_);   // before there is anything to give back
     auto ticket = waits ? std::optional(locks_->ranges.acquire(begin, end, exclusive)) : locks_->ranges.try_acquire(begin, end, exclusive);
     if (!ticket) return std::unique_ptr<HeldLock>();
     const short type = exclusive ? F_WRLCK : F_RDLCK;
@@ -363,7 +367,10 @@ class PosixStorage final : public Storage {
       });
     } else if (taken && waits)
       failed = set_lock(fd_->get(), F_OFD_SETLKW, type, begin, end);
-    if (failed == 0) return std::unique_ptr<HeldLock>(std::make_unique<PosixLock>(locks_, *ticket));
+    if (failed == 0) {
+      lock->hold(*ticket);
+      return std::unique_ptr<HeldLock>(std::move(lock));
+    }
     locks_->ranges.release(*ticket);
     if (taken && !waits && failed != EDEADLK) return std::unique_ptr<HeldLock>();
     if (lock_refused(failed)) return no_locks();

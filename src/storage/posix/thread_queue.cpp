@@ -31,14 +31,9 @@ class ThreadQueue final : public AsyncQueue {
   const char* name() const override { return "threads"; }
 
   std::unique_ptr<Transfer> start(std::shared_ptr<OpenFd> fd, Direction direction, std::vector<IoPiece> pieces) override {
-    fd->begin();
-    return pool_->start([fd = std::move(fd), direction, pieces = std::move(pieces)] {
-      Result<i64> moved = attempt([&] {
-        const DirectRead reading(fd->direct() && direction == Direction::kRead);
-        return transfer(fd->get(), direction, pieces);
-      });
-      fd->end();
-      return moved;
+    return pool_->start([running = OpenFd::begin(fd), fd, direction, pieces = std::move(pieces)] {
+      const DirectRead reading(fd->direct() && direction == Direction::kRead);
+      return transfer(fd->get(), direction, pieces);
     });
   }
 

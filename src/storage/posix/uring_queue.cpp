@@ -39,11 +39,12 @@ struct Outcome {
 
 struct UringJob {
   UringJob(std::shared_ptr<OpenFd> fd, Direction direction, std::vector<IoPiece> list)
-      : fd(std::move(fd)), direction(direction), pieces(std::move(list)), in_workers(!this->fd->direct()), gatherer(pieces) {
+      : fd(std::move(fd)), running(OpenFd::begin(this->fd)), direction(direction), pieces(std::move(list)), in_workers(!this->fd->direct()), gatherer(pieces) {
     reading.emplace(this->fd->direct() && direction == Direction::kRead);
   }
 
   std::shared_ptr<OpenFd> fd;
+  TransferCount::Running running;
   const Direction direction;
   const std::vector<IoPiece> pieces;
   const bool in_workers;  // a buffered file: the kernel's threads, not the caller, shall copy
@@ -71,7 +72,7 @@ struct UringJob {
   }
   void finish() {
     reading.reset();
-    fd->end();
+    running.reset();
     fd.reset();
     std::lock_guard guard(mutex);
     result = attempt([this] { return sum(); });
@@ -134,9 +135,16 @@ class Ring {
     return thread.ok();
   }
 
-  void start(std::shared_ptr<UringJob> job) {
+  void start(const std::shared_ptr<UringJob>& job) {
     std::lock_guard guard(mutex_);
-    waiting_.push_back(std::move(job));
+    const Status queued = attempt([&] {
+      waiting_.push_back(job);
+      return ok_status();
+    });
+    if (!queued) {
+      job->failed = queued.error();
+      job->finish();
+    }
     refill();
     submit();
   }
@@ -184,16 +192,13 @@ class Ring {
 
   void start_run(const std::shared_ptr<UringJob>& job) {
     Slot& slot = *free_.back();
-    if (!job->gatherer.next(slot.run)) {
-      job->gathered = true;
-      return;
-    }
-    const Status noted = attempt([&] {
+    const Result<bool> more = attempt([&]() -> Result<bool> {
+      if (!job->gatherer.next(slot.run)) return false;
       job->outcomes.push_back(Outcome{slot.run.bytes, 0, std::nullopt});
-      return ok_status();
+      return true;
     });
-    if (!noted) {   // what runs already ends first
-      job->failed = noted.error();
+    if (!more) job->failed = more.error();   // what runs already ends first
+    if (!more || !*more) {
       job->gathered = true;
       return;
     }
@@ -287,10 +292,9 @@ class UringQueue final : public AsyncQueue {
                                   std::vector<IoPiece> pieces) override {
     if (owner_ != ::getpid()) return finished_transfer(transfer(fd->get(), direction, pieces));
     if (Status valid = check_pieces(pieces); !valid) return finished_transfer(valid.error());
-    fd->begin();
     auto job = std::make_shared<UringJob>(std::move(fd), direction, std::move(pieces));
     auto handle = std::make_unique<UringTransfer>(job);
-    ring_->start(std::move(job));
+    ring_->start(job);
     return handle;
   }
 

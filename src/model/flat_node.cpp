@@ -180,8 +180,16 @@ i64 strided_bytes_below(const FlatNode& c, i64 count, i64 stride, i64 limit) {
     return edge <= 0 ? 0 : std::min(count, (edge - 1) / stride + 1);
   };
   const i64 full = copies_until(limit - c.hi + 1);
-  const i64 none = copies_until(limit - c.lo);
+  const i64 none = copies_until(limit - c.lo), cut = none - full;
   i64 bytes = full * c.size;
+  if (c.kind == Kind::kRun && cut > 0) {   // of each, `stride` bytes less
+    const i64 of_first_and_last = (limit - full * stride) + (limit - (none - 1) * stride);
+    return bytes + (cut % 2 == 0 ? cut / 2 * of_first_and_last : of_first_and_last / 2 * cut);
+  }
+  if (c.kind == Kind::kStrided && c.count < cut) {   // as the columns of a matrix: by pieces, of which there are fewer
+    for (i64 i = 0; i < c.count; ++i) bytes += strided_bytes_below(*c.child, cut, stride, limit - full * stride - i * c.stride);
+    return bytes;
+  }
   for (i64 i = full; i < none; ++i) bytes += node_bytes_below(c, limit - i * stride);
   return bytes;
 }

@@ -326,6 +326,16 @@ TEST(FlatType, HugeVectorIsOneNode) {
   EXPECT_EQ(f->bytes_below(4000LL * 1'000'000 + 2), 4'000'002);
 }
 
+// Copies that interleave: a look at each copy below the limit, of which there are 2^28, would take minutes for all limits.
+TEST(FlatType, ColumnsBelowALimitAreCountedByTheirPieces) {
+  constexpr i64 kN = i64{1} << 14;
+  const auto column = lowered(make_resized(0, 4, make_vector(kN, 1, kN, int32())));
+  for (i64 k = 0; k < 50; ++k) EXPECT_EQ(column->bytes_below(4 * (kN * kN - k)), 2 * kN * (kN * kN + kN - 2 * k));
+  const auto runs = lowered(make_resized(0, 1, make_contiguous(5, byte_type())));
+  EXPECT_EQ(runs->bytes_below(7), 5 + 5 + 5 + 4 + 3 + 2 + 1);
+  EXPECT_EQ(lowered(make_resized(0, 2, make_contiguous(9, byte_type())))->bytes_below(10), 9 + 8 + 6 + 4 + 2);
+}
+
 TEST(FlatType, TheStreamEndsBefore62Bits) {
   constexpr i64 kFar = i64{1} << 62;
   EXPECT_EQ(lowered(make_contiguous(0, int32()))->stream_bytes(), 0);

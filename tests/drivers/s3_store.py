@@ -180,6 +180,10 @@ class Checking(Direct):
         path, _, query = self.path.partition("?")
         if "list-type=2" in query and "encoding-type=url" not in query:
             return "a list in XML alone, which can't have all keys"
+        if "x-amz-copy-source-range" in self.headers:
+            _, headers, _ = self.server.store.moto.ask("HEAD", self.headers["x-amz-copy-source"])
+            if int({name.lower(): value for name, value in headers}.get("content-length", 0)) <= 5 << 20:
+                return "a range of an object that S3 copies only as a whole"
         auth = S3SigV4Auth(Credentials(KEY, SECRET, self.headers.get("x-amz-security-token")), "s3", region)
         request = AWSRequest(method=self.command, url="http://%s%s%s" % (self.headers["Host"], path, "?" + query if query else ""), data=body)
         for name in names.split(";"):

@@ -9,6 +9,7 @@ namespace mercutio_s3 {
 namespace {
 
 constexpr i64 kMostCopied = 1 * GiB;   // by one request
+constexpr i64 kLeastSource = 5 * MiB;   // S3 copies ranges of larger objects only
 constexpr i64 kMostTogether = 32 * MiB, kBlock = 8 * MiB, kMostKept = 1 * MiB;
 constexpr int kMostRequests = 4;
 
@@ -168,9 +169,9 @@ CopySource Publisher::source_of(const Base& base, i64 begin, i64 end) const {
   i64 painted = 0;
   painted_.visit(begin, end, [&](i64 from, i64 to, const Paint& paint) {
     painted += to - from;
-    if (paint.kind == Kind::kPieces && from == begin && to == end) source = {objects_[paint.source].key, paint.at, paint.at + (to - from)};
+    if (paint.kind == Kind::kPieces && from == begin && to == end && to - from > kLeastSource) source = {objects_[paint.source].key, paint.at, paint.at + (to - from)};
   });
-  if (painted == 0 && end <= base.bytes) source = {key_, begin, end, base.object.etag};
+  if (painted == 0 && end <= base.bytes && base.bytes > kLeastSource) source = {key_, begin, end, base.object.etag};
   if (painted == 0 && begin >= base.bytes && end - begin <= kBlock && !zeros_.empty()) source = {zeros_, 0, end - begin};
   return source;
 }

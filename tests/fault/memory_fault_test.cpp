@@ -1,21 +1,16 @@
 // Memory that can't be had, on one rank: the n-th allocation of a call fails once, for every n, or allocations fail as
 // soon as the rank has taken a number of bytes. After each: nobody hangs (the test's time limit is the watchdog), all
 // ranks report the same, success means the right bytes, and the next call on the same file works.
-//
-// operator new of this program keeps the rules of the standard: what fails calls the new-handler and tries again.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/magic.h>
-#include <malloc.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <barrier>
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
-#include <new>
 
 #include "base/attempt.h"
 #include "base/reserve.h"
@@ -23,56 +18,8 @@
 #include "engine/engine.h"
 #include "engine/progress/progress.h"
 #include "engine/test_support.h"
+#include "failing_heap.h"
 #include "file/file.h"
-#include "storage/drivers.h"
-#include "storage/posix/async_queue.h"
-
-namespace {
-
-// Of the thread that plays the rank without memory.
-struct Heap {
-  bool short_of_memory = false;
-  long until_failure = -1;     // allocations before the one that fails; -1: none fails by number
-  long bytes_left = LONG_MAX;
-  long failures = 0;
-};
-thread_local Heap heap;
-
-void* take(std::size_t bytes) {
-  if (heap.short_of_memory && (heap.until_failure-- == 0 || static_cast<long>(bytes) > heap.bytes_left)) {
-    ++heap.failures;
-    return nullptr;
-  }
-  void* const at = std::malloc(bytes > 0 ? bytes : 1);
-  if (heap.short_of_memory && at) heap.bytes_left -= static_cast<long>(malloc_usable_size(at));
-  return at;
-}
-
-__attribute__((noinline)) void give(void* at) {
-  const bool counts = heap.short_of_memory && at && heap.bytes_left < LONG_MAX / 2;
-  if (counts) heap.bytes_left += static_cast<long>(malloc_usable_size(at));
-  std::free(at);
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  for (;;) {
-    if (void* const at = take(bytes)) return at;
-    const std::new_handler handler = std::get_new_handler();
-    if (!handler) throw std::bad_alloc();
-    handler();
-  }
-}
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  try {
-    return operator new(bytes);
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-void operator delete(void* at) noexcept { give(at); }
-void operator delete(void* at, std::size_t) noexcept { give(at); }
 
 namespace {
 std::atomic<bool> like_nfs{false};
@@ -406,89 +353,6 @@ TEST_P(FileMemoryFault, Sweep) {
 
 INSTANTIATE_TEST_SUITE_P(Calls, FileMemoryFault, ::testing::ValuesIn(kCalls),
                          [](const auto& info) { return std::string(info.param.name); });
-
-// ---- the storage, without the reserve: an allocation that fails once is an error ----
-
-// Calls body() for every n; its n-th allocation fails. The call ends `heap` where it begins to look at what has become of it.
-template <class Body>
-void sweep_without_reserve(Body body) {
-  for (long n = 0; !::testing::Test::HasFailure(); ++n) {
-    ASSERT_LT(n, 1000);
-    SCOPED_TRACE("allocation " + std::to_string(n));
-    if (body(n) == 0) break;
-  }
-}
-
-struct FileOnDisk {
-  FileOnDisk() { ::close(::mkstemp(name)); }
-  ~FileOnDisk() { ::unlink(name); }
-  std::unique_ptr<Storage> open(const std::unique_ptr<Driver>& driver) const {
-    OpenOptions options;
-    options.read = options.write = true;
-    return std::move(*driver->open(name, options));
-  }
-  char name[32] = "/tmp/mercutio-memory-XXXXXX";
-};
-
-template <class Call>
-auto with_failing(long n, long& failures, Call call) {
-  heap = Heap{true, n, LONG_MAX, 0};
-  auto result = attempt(call);
-  failures = heap.failures;
-  heap = Heap{};
-  return result;
-}
-
-TEST(StorageMemoryFault, LocksAreGivenBack) {
-  const auto driver = make_posix_driver();
-  const FileOnDisk file;
-  sweep_without_reserve([&](long n) {
-    long failures = 0;
-    const auto mine = file.open(driver), others = file.open(driver);
-    const auto first = mine->lock(0, 50, /*exclusive=*/false);
-    const Status done = with_failing(n, failures, [&]() -> Status {
-      MERCUTIO_LET(const auto overlapping, mine->lock(25, 100, /*exclusive=*/false));
-      MERCUTIO_LET(const auto exclusive, mine->lock(200, 300, /*exclusive=*/true));
-      return overlapping->release();
-    });
-    EXPECT_TRUE(done.ok() || done.error().cls == ErrorClass::kNoMem);
-    EXPECT_TRUE(*others->try_lock(50, 300, /*exclusive=*/true)) << "nobody holds it now";
-    EXPECT_FALSE(*others->try_lock(40, 300, /*exclusive=*/true)) << "the first one holds a part";
-    return failures;
-  });
-}
-
-// The only thread is busy, so what was started and not waited for is seen by what it holds.
-TEST(StorageMemoryFault, AFailedStartLeavesNoTransfer) {
-  const auto pool = std::make_shared<TransferPool>(1);
-  std::atomic<bool> over{false};
-  const auto busy = pool->start([&]() -> Result<i64> {
-    over.wait(false);
-    return 0;
-  });
-  for (const auto& queue : {posix::make_thread_queue(pool), posix::make_uring_queue()}) {
-    if (!queue) continue;   // no io_uring here
-    const FileOnDisk file;
-    sweep_without_reserve([&](long n) {
-      long failures = 0;
-      std::byte data[4]{};
-      auto fd = std::make_shared<posix::OpenFd>(::open(file.name, O_RDWR));
-      auto started = with_failing(n, failures, [&]() -> Result<std::unique_ptr<Transfer>> {
-        return queue->start(fd, Direction::kWrite, {{0, data, 1}, {2, data, 1}});
-      });
-      if (started) {
-        const Result<i64> moved = (*started)->wait();
-        EXPECT_TRUE(moved.ok() ? *moved == 2 : moved.error().cls == ErrorClass::kNoMem);
-        started = std::unique_ptr<Transfer>();
-      }
-      EXPECT_EQ(fd.use_count(), 1);
-      EXPECT_TRUE(fd->close().ok());
-      return failures;
-    });
-  }
-  over = true;
-  over.notify_all();
-}
 
 // ---- writes that are kept until the ranks write theirs together (storage/lazy_writes.h) ----
 

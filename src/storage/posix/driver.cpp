@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -25,38 +24,13 @@
 #include "storage/posix/file_system.h"
 #include "storage/posix/layouts.h"
 #include "storage/posix/lustre.h"
+#include "storage/posix/names.h"
 #include "storage/posix/transfer.h"
 #include "storage/posix/turnstile.h"
 #include "storage/range_locks.h"
 
 namespace mercutio::posix {
 namespace {
-
-// Asks the server for the attributes of the folders, from the top: where they have changed, this node forgets which names it has
-// not found there. Then of the file: where the name stands for one that is gone, the kernel asks for the name again.
-void refresh_names(const std::string& path) {
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  std::filesystem::path folder = parent.is_absolute() ? "" : ".";
-  struct statx status {};
-  const auto refresh = [&] { ::statx(AT_FDCWD, folder.c_str(), AT_STATX_FORCE_SYNC, STATX_MTIME | STATX_CTIME, &status); };
-  if (!folder.empty()) refresh();
-  for (const std::filesystem::path& name : parent) {
-    folder /= name;
-    refresh();
-  }
-  folder = path;
-  refresh();
-}
-
-// FUSE opens the file that this node knew under the name for as long as it may remember names, and it may live on though it was deleted, while
-// somebody's close of it is under way. A link from another file system is refused, but only after the server was asked for the name.
-Status still_named(const std::string& path, int fd) {
-  if (::linkat(AT_FDCWD, "/proc/self/status", AT_FDCWD, path.c_str(), 0) == 0) return error_from_errno("linkat", EEXIST);
-  struct stat named {}, opened {};
-  if (::stat(path.c_str(), &named) != 0) return error_from_errno("stat", errno);
-  if (::fstat(fd, &opened) != 0) return error_from_errno("fstat", errno);
-  return named.st_ino == opened.st_ino ? ok_status() : Status(error_from_errno("open", ESTALE));
-}
 
 int open_retrying(const std::string& path, int flags, int permissions) {
   int fd = -1;

@@ -1,0 +1,14 @@
+// Allocations that fail, of one thread. operator new of the program keeps the rules of the standard: what fails calls the new-handler and tries
+// again.
+#pragma once
+
+#include <climits>
+
+// Of the thread that plays the rank without memory.
+struct Heap {
+  bool short_of_memory = false;
+  long until_failure = -1;     // allocations before the one that fails; -1: none fails by number
+  long bytes_left = LONG_MAX;
+  long failures = 0;
+};
+extern thread_local Heap heap;

@@ -76,6 +76,7 @@ void Server::accept_streams() {
     if (stopping_) return;
     (void)attempt([&] {
       const i64 now = now_ns();
+      join_finished();
       if (now - periodic_work_ns_ > i64{kPeriodicWorkMs} * 1'000'000) do_periodic_work();
       reception_.take_events(ready, now);
       if ((ready[0].revents & POLLIN) != 0) receive();
@@ -109,21 +110,21 @@ void Server::start_handshake(PendingConnection connection) {
   Worker& worker = streams_.emplace_back();
   const auto channel = std::make_shared<Channel>(std::move(*stream), connection.peer);
   worker.stream = std::make_shared<ServedStream>(channel);
-  const auto handshake = reception_.begin(connection, [channel] { channel->cut(); });
-  auto thread = start_thread([this, &worker, handshake] {
+  worker.handshake = reception_.begin(connection, [weak = std::weak_ptr<Channel>(channel)] {
+    if (const auto slow = weak.lock()) slow->cut();
+  });
+  auto thread = start_thread([this, &worker] {
     const Status served = attempt([&] {
-      service_.serve(worker.stream, [&] { handshake->over = true; });
+      service_.serve(worker.stream, [&] { worker.handshake->over = true; });
       return ok_status();
     });
     if (!served) worker.stream->channel()->cut();
-    handshake->over = true;
     worker.finished = true;
   });
   if (thread) {
     worker.thread = std::move(*thread);
     return;
   }
-  handshake->over = true;
   service_.refusals().say(connection.peer, thread.error().what, now_ns());
   streams_.pop_back();   // closes the connection; the client tries again
   (void)service_.cut_spare_stream();
@@ -159,17 +160,22 @@ void Server::replace_slow_threads(i64 now) {
   }
 }
 
-// Joins threads that are done, and ends sessions whose clients have been absent for too long.
-void Server::do_periodic_work() {
+// Joins threads that are done and closes their connections. At each turn: anybody can make handshakes that fail.
+void Server::join_finished() {
   std::list<Worker> finished;   // joined after the lock has been released
   const JoinAtEnd join{finished};
+  std::lock_guard guard(mutex_);
+  take_finished(streams_, finished);
+}
+
+// Ends sessions whose clients have been absent for too long.
+void Server::do_periodic_work() {
   const i64 now = periodic_work_ns_ = now_ns();
   service_.refusals().end_period(now);
   bool used = service_.do_periodic_work(now);
   replace_slow_threads(now);
   {
     std::lock_guard guard(mutex_);
-    take_finished(streams_, finished);
     used = used || !streams_.empty();
   }
   if (used) last_seen_ns_ = now;

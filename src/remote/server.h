@@ -32,6 +32,7 @@ class Server {
   void accept_streams();
   void receive();
   void do_periodic_work();
+  void join_finished();
   void start_handshake(PendingConnection connection);
   void replace_slow_threads(i64 now);
 

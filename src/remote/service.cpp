@@ -143,9 +143,8 @@ void Service::end_beside(std::shared_ptr<ServedSession> session) {
 
 void Service::serve(const std::shared_ptr<ServedStream>& stream, const std::function<void()>& welcomed) {
   const std::shared_ptr<Channel>& channel = stream->channel();
-  if (const Status hands = channel->shake_hands(options_.handshake_ms); !hands)
-    return refusals_.say(channel->peer(), hands.error().what, now_ns());
-  const auto session = greet(channel);
+  const Status hands = channel->shake_hands(options_.handshake_ms);
+  const auto session = hands ? greet(channel) : Result<std::shared_ptr<ServedSession>>(hands.error());
   if (!session) {
     refusals_.say(channel->peer(), session.error().what, now_ns());
     return channel->cut();

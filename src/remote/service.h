@@ -41,8 +41,12 @@ struct ServiceOptions {
 inline constexpr size_t kAcknowledgedBytes = 8;
 
 struct Worker {
+  ~Worker() {
+    if (handshake) handshake->over = true;
+  }
   std::thread thread;
   std::shared_ptr<ServedStream> stream;   // that it serves while it has the turn; null: a request
+  std::shared_ptr<Handshake> handshake;   // with which the stream begins; one that fails counts until the worker is gone
   u64 turn = 0;
   std::atomic<bool> finished{false};
 };

@@ -14,9 +14,13 @@ namespace {
 
 using RemoteLimits = RemoteTest;
 
+i64 entries_of(const char* folder) {
+  const std::filesystem::directory_iterator entries(folder);
+  return std::distance(begin(entries), end(entries));
+}
+
 i64 threads_of_this_process() {
-  const std::filesystem::directory_iterator tasks("/proc/self/task");
-  return std::distance(begin(tasks), end(tasks));
+  return entries_of("/proc/self/task");
 }
 
 PlainRequest lock_of(u64 handle) {
@@ -214,6 +218,24 @@ TEST_F(RemoteLimits, SilentConnectionsKeepNobodyOut) {
   }
   const std::string text = log();
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 100) << "the log is limited";
+}
+
+// One after the other, as quickly as the server refuses them.
+TEST_F(RemoteLimits, FailedHandshakesLeaveNoConnectionsOpen) {
+  const std::string said("\x16\x03\x01\x00\x04\x01\x00\x00\x00", 9);   // an empty hello, which gets an alert
+  const i64 before = entries_of("/proc/self/fd"), end = now_ns() + 2'000'000'000;
+  i64 most = 0;
+  while (now_ns() < end) {
+    const int fd = connect_to(server->port());
+    EXPECT_EQ(::send(fd, said.data(), said.size(), MSG_NOSIGNAL), static_cast<ssize_t>(said.size()));
+    pollfd ready{fd, POLLIN, 0};
+    EXPECT_EQ(::poll(&ready, 1, 5'000), 1);
+    ::close(fd);
+    most = std::max(most, entries_of("/proc/self/fd"));
+  }
+  EXPECT_LT(most, before + 2 * options.reception.most_handshakes_of_address);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  EXPECT_LT(entries_of("/proc/self/fd"), before + 5) << "at rest";
 }
 
 TEST_F(RemoteLimits, ASilentConnectionEndsSoon) {

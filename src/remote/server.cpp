@@ -172,13 +172,8 @@ void Server::join_finished() {
 void Server::do_periodic_work() {
   const i64 now = periodic_work_ns_ = now_ns();
   service_.refusals().end_period(now);
-  bool used = service_.do_periodic_work(now);
+  if (service_.do_periodic_work(now)) last_seen_ns_ = now;
   replace_slow_threads(now);
-  {
-    std::lock_guard guard(mutex_);
-    used = used || !streams_.empty();
-  }
-  if (used) last_seen_ns_ = now;
 }
 
 i64 Server::idle_ms() {

@@ -238,6 +238,18 @@ TEST_F(RemoteLimits, FailedHandshakesLeaveNoConnectionsOpen) {
   EXPECT_LT(entries_of("/proc/self/fd"), before + 5) << "at rest";
 }
 
+TEST_F(RemoteLimits, AConnectionWithoutTheKeyIsNoUse) {
+  const int fd = connect_to(server->port());
+  EXPECT_EQ(::send(fd, "\x16\x03\x01", 3, MSG_NOSIGNAL), 3);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  EXPECT_GT(server->idle_ms(), 500);
+  const auto file = open_remote(session(), "data/used", writing());
+  EXPECT_TRUE(file.ok());
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  EXPECT_LT(server->idle_ms(), 500);
+  ::close(fd);
+}
+
 TEST_F(RemoteLimits, ASilentConnectionEndsSoon) {
   server.reset();
   options.reception.first_byte_ms = 100;

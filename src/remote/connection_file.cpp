@@ -59,6 +59,11 @@ Status parse_line(const KeyedLine& line, Connection& connection) {
     connection.hops.push_back({{line.words[0], static_cast<int>(port)}, *key});
     return ok_status();
   }
+  if (line.key == "forwarded") {
+    if (!line.words.empty()) return line.wrong("no value is wanted");
+    connection.forwarded = true;
+    return ok_status();
+  }
   if (line.key == "compress") {
     const std::string how = line.words.size() == 1 ? line.words[0] : "";
     if (how != "lz4" && how != "none") return line.wrong("lz4 or none is wanted");
@@ -115,6 +120,7 @@ std::string connection_text(const Connection& connection) {
     text += "server " + server.address + " " + std::to_string(server.port) + "\n";
   for (const Hop& hop : connection.hops)
     text += "via " + hop.at.address + " " + std::to_string(hop.at.port) + " " + key_text(hop.key) + "\n";
+  if (connection.forwarded) text += "forwarded\n";
   if (connection.lz4) text += "compress lz4\n";
   for (const NumberKey& known : kNumbers)
     text += std::string(known.key) + " " + std::to_string(connection.*known.value) + "\n";

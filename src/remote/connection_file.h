@@ -2,6 +2,7 @@
 //   host dtn.far.example          the name used in messages
 //   key 64 hexadecimal digits     grants everything that the server allows
 //   server address port           one or more; the ranks of a program are distributed over them
+//   forwarded                     the server's port is one of this machine, where ssh takes what it carries (--forward)
 //   via address port key          a router on the way, `mercutio route`; several in the order of the way
 //   streams 4                     maximum number of connections of a process to its server, 1 to 16
 //   compress lz4                  compress file data if that makes it smaller; none: never
@@ -33,6 +34,7 @@ struct Connection {
   std::string identity = kOwnIdentity;   // of the key; not in the file
   std::vector<Endpoint> servers;
   std::vector<Hop> hops;
+  bool forwarded = false;         // that the port refuses a connection says nothing of the server
   i64 streams = 4;
   bool lz4 = false;
   i64 timeout_ms = 300'000;       // for one request, except a lock, which may wait for ever while its server is alive

@@ -32,7 +32,7 @@ def run(*words, fails=None, **more):
 
 
 def connect(name, *options, **more):
-    run("connect", "--name", name, "--root", f"data={export}:rw", "--idle", "600", "--grace", "60", "--daemon", programs / "mercutiod", *options, **more)
+    return run("connect", "--name", name, "--root", f"data={export}:rw", "--idle", "600", "--grace", "60", "--daemon", programs / "mercutiod", *options, **more)
 
 
 def keeps_nothing(command):

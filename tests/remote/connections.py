@@ -165,6 +165,15 @@ def lives_on():
         trying.wait()
         assert ends(processes() - known)
 
+    # The port of --forward is that of an ssh here, which says nothing of the server.
+    tunnel = folder / "connections" / "tunnel"
+    for kept, text in ((False, ""), (True, "forwarded\n")):
+        tunnel.write_text(f"host tunnel\nkey {'0' * 64}\nserver 127.0.0.1 {free_port()}\n{text}")
+        tunnel.chmod(0o600)
+        run("disconnect", "tunnel", fails="could not be told to end" if kept else None)
+        assert tunnel.exists() == kept
+    run("disconnect", "--keep", "tunnel")
+
     # Of several ports the first that is free.
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -280,6 +289,22 @@ def forwards():
     source.write_bytes(content(20_000_003, 1))
     run("cp", source, "mercutio://forwarded/data/through-ssh")
     assert filecmp.cmp(source, export / "through-ssh", shallow=False)
+    again = processes()
+    connect("cut", "--ssh", ssh, "--forward", "127.0.0.1")
+    port = (folder / "connections" / "cut").read_text().split("server 127.0.0.1 ")[1].split()[0]
+    for carries in runs(f"127.0.0.1:{port}:"):
+        os.kill(carries, signal.SIGTERM)
+    for _ in range(200):
+        if not runs(f"127.0.0.1:{port}:"):
+            break
+        time.sleep(0.05)
+    run("disconnect", "cut", fails="could not be told to end")
+    assert (folder / "connections" / "cut").exists() and processes() - again
+    assert "could not be told to end" in connect("cut", "--via", "env")
+    run("disconnect", "cut")
+    for left in processes() - again:
+        os.kill(left, signal.SIGTERM)
+    assert ends(processes() - again)
     way = f"/proc/{server}/stat"
     assert runs(way), "ssh carries data as long as the server lives"
     os.kill(server, signal.SIGTERM)

@@ -330,6 +330,7 @@ Status start_servers(const Arguments& arguments, i64 servers, Connection& connec
   if (arguments.has("forward")) {
     MERCUTIO_LET(const Endpoint here, forward(arguments, announced));
     connection.servers = {here};
+    connection.forwarded = true;
   }
   MERCUTIO_TRY(try_out(connection));
   return starter->keep();

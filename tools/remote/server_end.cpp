@@ -20,7 +20,8 @@ Result<i64> ask(const Connection& connection, i64 server, Kind kind, Buffer mess
   MERCUTIO_LET(const auto session, Session::make(connection, server));
   const Result<Reply> reply = session->call(kind, std::move(message));
   if (reply) return reply->value;
-  if (session->server_ended() || reply.error().sys_errno == ECONNREFUSED) return i64{0};
+  const bool ended = session->server_ended() || reply.error().sys_errno == ECONNREFUSED;
+  if (ended && !connection.forwarded) return i64{0};   // else it is ssh that has ended
   return reply.error();
 }
 

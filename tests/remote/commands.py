@@ -254,13 +254,21 @@ def removes_many():
     local("slow")
     file = folder / "connections" / "slow"
     port = re.search(r"^server \S+ (\d+)$", file.read_text(), re.M)[1]
-    file.write_text(file.read_text().replace(f" {port}\n", f" {Relay(int(port), 0.05).port}\n"))
+    relay = Relay(int(port), 0.05)
+    file.write_text(file.read_text().replace(f" {port}\n", f" {relay.port}\n"))
     many = export / "many"
     (many / "deep").mkdir(parents=True)
     for i in range(1000):
         (many / "deep" / f"{i}").touch()
     run("rm", "-r", "mercutio://slow/data/many")
     assert not many.exists()
+    for i in range(10):
+        (many / f"fits{i}").mkdir(parents=True)
+    for i in range(2000):
+        (many / f"{i:0100}").touch()
+    before = relay.bytes
+    run("rm", "-r", "mercutio://slow/data/many/fits*")
+    assert len(list(many.iterdir())) == 2000 and relay.bytes - before < 1_000_000, "the directory is listed once"
 
 
 def start_router(port):

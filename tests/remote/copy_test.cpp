@@ -247,6 +247,7 @@ class WatchedTree final : public Tree {
     return tree_.publish(file, part, target, attributes);
   }
   std::unique_ptr<Pending> begin_get(const std::string& path) override { return tree_.begin_get(path); }
+  std::unique_ptr<Pending> begin_own_status(const std::string& path) override { return tree_.begin_own_status(path); }
   std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) override {
     return tree_.begin_put(path, std::move(content), attributes);
   }

@@ -19,10 +19,10 @@ CALLS, MOST_A_CALL, MOST_OPEN = 50, 1.2, 6
 
 
 class Relay:
-    """Between clients and a port of this machine, in a thread of its own. `came`: when it got each piece, of either side. `connections`: how many were made."""
+    """Between clients and a port of this machine, in a thread of its own. `came`: when it got each piece, of either side. `connections`, `bytes`: how many."""
 
     def __init__(self, target, delay):
-        self.target, self.delay, self.came, self.connections = target, delay, [], 0
+        self.target, self.delay, self.came, self.connections, self.bytes = target, delay, [], 0, 0
         self.port, self.loop = 0, asyncio.new_event_loop()
         threading.Thread(target=self.loop.run_forever, daemon=True).start()
         self.admit()
@@ -62,6 +62,7 @@ class Relay:
         while piece:
             piece = await reader.read(1 << 18)
             now = loop.time()
+            self.bytes += len(piece)
             self.came.append(now)
             queue.put_nowait((now + self.delay, piece))
         await delivering

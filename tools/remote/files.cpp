@@ -157,20 +157,6 @@ Status remove(const Trees::Place& place, const FileStatus& status, bool recursiv
   return removed ? removed : Status(named(removed.error(), place.name));
 }
 
-// What the name itself is, as its directory lists it: a symbolic link is one.
-Result<FileStatus> own_status(const Trees::Place& place) {
-  std::string path = place.path;
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  const size_t slash = path.rfind('/');
-  const auto followed = place.tree->status(path);
-  if (followed && followed->kind() != FileType::kDirectory) return followed;
-  const auto entries = place.tree->list(slash == std::string::npos ? (is_remote(place.name) ? "" : ".") : path.substr(0, std::max<size_t>(slash, 1)));
-  if (!entries) return named(followed ? entries.error() : followed.error(), place.name);
-  const auto known = std::find_if(entries->begin(), entries->end(), [&](const ListEntry& entry) { return entry.name == path.substr(slash + 1); });
-  if (known == entries->end()) return named(followed ? error_from_errno("stat", ENOENT) : followed.error(), place.name);
-  return known->status;
-}
-
 Status remove_all(const Arguments& arguments) {
   Trees trees;
   MERCUTIO_LET(const auto places, places_of(trees, arguments, 1));
@@ -178,8 +164,8 @@ Status remove_all(const Arguments& arguments) {
     const std::string last = last_name(place.name);
     if (is_root(place) || last == "." || last == "..")
       return Error{ErrorClass::kArg, place.name + ": a root, . or .. is not removed; name what is in it", EISDIR};
-    MERCUTIO_LET(const FileStatus status, own_status(place));
-    return remove(place, status, arguments.has("recursive"));
+    const auto known = place.tree->begin_own_status(place.path.substr(0, place.path.find_last_not_of('/') + 1))->wait();
+    return known ? remove(place, known->status, arguments.has("recursive")) : Status(named(known.error(), place.name));
   });
 }
 

@@ -167,6 +167,11 @@ class LocalTree final : public Tree {
     return rename(part, target, true);
   }
   std::unique_ptr<Pending> begin_get(const std::string& path) override { return std::make_unique<Done>(get(path)); }
+  std::unique_ptr<Pending> begin_own_status(const std::string& path) override {
+    struct stat status {};
+    if (::lstat(path.c_str(), &status) != 0) return done_with(failed("stat"));
+    return std::make_unique<Done>(GetReply{status_from(status), {}});
+  }
   std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) override {
     return done_with(put(path, content, attributes));
   }
@@ -283,6 +288,12 @@ class RemoteTree final : public Tree {
   }
   std::unique_ptr<Pending> begin_get(const std::string& path) override {
     return std::make_unique<Waited>(host_.begin(Kind::kGet, {path}), [](const Reply& reply) { return get_message<GetReply>(reply.more); });
+  }
+  std::unique_ptr<Pending> begin_own_status(const std::string& path) override {
+    return std::make_unique<Waited>(host_.begin(Kind::kOwnStatus, {path}), [](const Reply& reply) -> Result<GetReply> {
+      MERCUTIO_LET(const FileStatus status, get_message<FileStatus>(reply.more));
+      return GetReply{status, {}};
+    });
   }
   std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) override {
     const u64 sum = checksum_of(content);

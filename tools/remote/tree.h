@@ -19,12 +19,12 @@ struct Attributes {
 Attributes attributes_of(const FileStatus& status);
 bool has_time(const FileStatus& status);   // not all storage drivers tell it
 
-// A small file under way, or a change of a name. wait() is called once.
+// A small file under way, a status, or a change of a name. wait() is called once.
 class Pending {
  public:
   virtual ~Pending() = default;
   virtual bool done() = 0;
-  virtual Result<GetReply> wait() = 0;   // of all but a get: nothing of use
+  virtual Result<GetReply> wait() = 0;   // of a change: nothing of use
 };
 
 class Tree {
@@ -43,6 +43,7 @@ class Tree {
   virtual Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) = 0;
   virtual RemoteHost* host() { return nullptr; }   // null: the files of this machine
   virtual std::unique_ptr<Pending> begin_get(const std::string& path) = 0;
+  virtual std::unique_ptr<Pending> begin_own_status(const std::string& path) = 0;   // of the name itself, which may be a symbolic link; no content
   virtual std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) = 0;
   virtual std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) = 0;
   virtual std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) = 0;

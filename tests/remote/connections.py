@@ -33,6 +33,10 @@ def lives_on():
     assert run("ls", "mercutio://life").split() == ["data/"]
     assert " 5 " in run("ls", "-l", "mercutio://life/data/a/x.nc")
     assert "5 bytes" in run("stat", "mercutio://life/data/a/x.nc")
+    for words in (["ls", "-l", "mercutio://life/data/a"], ["stat", "mercutio://life/data/a"], ["connections"], ["ls", "--help"]):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([mercutio, *words], env=environment, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        assert done.returncode == 1 and "the output could not be written: No space left" in done.stderr, (words, done)
     run("mv", "mercutio://life/data/a/x.nc", "mercutio://life/data/a/b")
     assert (export / "a" / "b" / "x.nc").read_bytes() == b"12345"
     (export / "a" / "y.nc").write_bytes(b"y")

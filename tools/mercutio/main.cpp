@@ -1,13 +1,13 @@
 // The `mercutio` command: starts programs under the library, and says what is what.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
 
+#include "../output.h"
 #include "base/edit_distance.h"
 #include "bench/bench.h"
 #include "doctor.h"
@@ -423,8 +423,5 @@ int main(int argc, char** argv) {
     const bool memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
     std::fprintf(stderr, "mercutio: %s\n", memory ? "there is not enough memory" : error.what());
   }
-  errno = 0;
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  std::fprintf(stderr, "mercutio: the output could not be written: %s\n", std::strerror(errno ? errno : EIO));
-  return code == 0 ? 1 : code;
+  return mercutio::exit_code_with_output("mercutio", code);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "../output.h"
 #include "model/size_text.h"
 #include "remote/printable.h"
 
@@ -94,12 +95,11 @@ int run_command(const Command& command, int argc, char** argv, const std::functi
   const auto arguments = Arguments::parse(argc, argv, command.options);
   if (arguments && arguments->has("help")) {
     std::printf("%s", help_text(command.usage, command.options).c_str());
-    return 0;
+    return exit_code_with_output(command.name, 0);
   }
   const Status done = arguments ? body(*arguments) : Status(arguments.error());
-  if (done) return 0;
-  say_error(command.name, done.error());
-  return done.error().cls == ErrorClass::kArg ? 2 : 1;
+  if (!done) say_error(command.name, done.error());
+  return exit_code_with_output(command.name, done ? 0 : done.error().cls == ErrorClass::kArg ? 2 : 1);
 }
 
 }  // namespace mercutio::remote

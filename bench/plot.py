@@ -63,18 +63,28 @@ def draw_ratios(plt, table):
     return figure
 
 
+def read_table(name):
+    try:
+        with open(name, encoding="utf-8") as file:
+            return json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"mercutio bench: {name}: {getattr(error, 'strerror', None) or f'no table of mercutio bench --json: {error}'}")
+
+
 def main():
     if len(sys.argv) != 3:
         sys.exit(__doc__.strip())
+    table = read_table(sys.argv[1])
     try:
         import matplotlib
     except ImportError:
         sys.exit("mercutio bench: the plot needs Python's matplotlib (Debian: python3-matplotlib)")
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
-    with open(sys.argv[1], encoding="utf-8") as file:
-        table = json.load(file)
-    figure = draw_overlap(plt, table) if table.get("kind") == "overlap" else draw_ratios(plt, table)
+    try:
+        figure = draw_overlap(plt, table) if table.get("kind") == "overlap" else draw_ratios(plt, table)
+    except (AttributeError, KeyError, TypeError):
+        sys.exit(f"mercutio bench: {sys.argv[1]}: no table of mercutio bench --json")
     figure.tight_layout()
     figure.savefig(sys.argv[2], dpi=120)
 

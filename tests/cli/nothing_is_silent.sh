@@ -65,6 +65,16 @@ equals "$code" 1
 contains "$text" "page.html: can't be written"
 [ ! -e page.html ] || fail "half a page is left"
 
+# A table that is none.
+for content in garbage '[1]' '{"rows": [{"io": "mercutio"}]}'; do
+  echo "$content" >table.json
+  code=0
+  text="$("$MERCUTIO" bench --from table.json --plot table.png 2>&1)" || code=$?
+  equals "$code" 1
+  [[ "$text" == *"needs Python's matplotlib"* ]] || contains "$text" "mercutio bench: table.json: no table of mercutio bench --json"
+  lacks "$text" Traceback
+done
+
 echo 'int main(void) { return 0; }' >main.c
 if cc -static main.c -o static 2>/dev/null; then
   contains "$("$MERCUTIO" run --report ./static 2>&1)" "./static is linked statically"

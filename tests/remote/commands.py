@@ -249,6 +249,24 @@ def keeps_what_a_file_is():
     assert not list(export.rglob(".*mercutio*")), "nothing is left of a copy"
 
 
+def leads_nowhere_else():
+    """A link in the place of a directory below the target is not followed; the target that is named may be one."""
+    tree = folder / "linked"
+    (tree / "sub" / "deep").mkdir(parents=True)
+    for name in ("x", "sub/x", "sub/deep/x"):
+        (tree / name).write_bytes(b"copied")
+    for parent, name in ((export, "mercutio://here/data/by-link"), (folder, str(folder / "by-link"))):
+        (parent / "elsewhere").mkdir()
+        (parent / "into" / "linked").mkdir(parents=True)
+        (parent / "into" / "linked" / "sub").symlink_to("../../elsewhere")
+        (parent / "by-link").symlink_to("into")
+        run("cp", "-r", tree, name, fails="linked/sub: is there already")
+        assert not list((parent / "elsewhere").iterdir())
+        assert (parent / "into" / "linked" / "x").read_bytes() == b"copied"
+        run("cp", "-r", tree / "sub", name)
+        assert (parent / "into" / "sub" / "deep" / "x").read_bytes() == b"copied"
+
+
 def removes_many():
     """A thousand files over 100 ms: they do not take a round trip each, which the time limit of a command would not allow."""
     local("slow")
@@ -385,6 +403,7 @@ with world():
     resumes()
     is_interrupted(4)
     keeps_what_a_file_is()
+    leads_nowhere_else()
     removes_many()
     routes()
     survives_shortage()

@@ -81,6 +81,13 @@ struct Plan {
     }
   }
 
+  void leave_out_below(const Trees::Place& directory) {
+    const std::string begin = directory.in("").path;
+    const auto is_below = [&](const Item& item) { return item.target.path.starts_with(begin); };
+    std::erase_if(files, is_below);
+    for (std::vector<Item>& level : directories) std::erase_if(level, is_below);
+  }
+
  private:
   void add(Item item, size_t depth, std::deque<std::pair<Item, size_t>>& left, Failures& failures) {
     if (item.status.kind() == FileType::kLink) {   // what it leads to, if that is a file
@@ -111,18 +118,32 @@ int permissions_to_fill(const FileStatus& status) {
   return static_cast<int>((status.permissions & kept) | 0700);
 }
 
-// Those that were made are returned, from the top down.
-std::vector<std::vector<Item>> make_directories(const Plan& plan, Failures& failures) {
+// Those that were made are returned, from the top down. A link in the place of one would lead the copy elsewhere: only the target that was named
+// may be a link.
+std::vector<std::vector<Item>> make_directories(Plan& plan, const Trees::Place& target_named, Failures& failures) {
   std::vector<std::vector<Item>> all_made;
   for (const std::vector<Item>& level : plan.directories) {
     std::vector<std::unique_ptr<Pending>> pending;
     for (const auto& [source, target, status] : level)
       pending.push_back(target.tree->begin_make_directory(target.path, permissions_to_fill(status)));
     std::vector<Item>& of_level = all_made.emplace_back();
+    std::vector<std::pair<Trees::Place, Error>> others;   // what could not be made, and why
+    std::vector<std::unique_ptr<Pending>> statuses;
     for (size_t i = 0; i < level.size(); ++i) {
       const auto made = pending[i]->wait();
-      if (made) of_level.push_back(level[i]);
-      if (!made && made.error().sys_errno != EEXIST && !is_directory(level[i].target)) failures.add(named(made.error(), level[i].target.name));
+      if (made) {
+        of_level.push_back(level[i]);
+      } else if (level[i].target.path != target_named.path || !is_directory(target_named)) {
+        others.emplace_back(level[i].target, made.error());
+        statuses.push_back(level[i].target.tree->begin_own_status(level[i].target.path));
+      }
+    }
+    for (size_t i = 0; i < others.size(); ++i) {
+      const auto there = statuses[i]->wait();
+      if (there && there->status.kind() == FileType::kDirectory) continue;
+      const Error is_none{ErrorClass::kFileExists, "is there already and no directory (a symbolic link is none); nothing is copied into it", ENOTDIR};
+      failures.add(named(there ? is_none : others[i].second, others[i].first.name));
+      plan.leave_out_below(others[i].first);
     }
   }
   return all_made;
@@ -258,7 +279,7 @@ Status copy(const Arguments& arguments) {
   Plan plan;
   Failures failures;
   MERCUTIO_TRY(plan_sources(trees, words, arguments, plan, failures));
-  const auto made = make_directories(plan, failures);
+  const auto made = make_directories(plan, trees.place(words.back()), failures);
   SmallCopies small(failures);
   std::vector<Item> large;
   for (const Item& item : plan.files) {

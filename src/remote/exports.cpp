@@ -6,11 +6,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/errno_text.h"
 #include "model/hints_environment.h"
+#include "remote/descriptor.h"
 #include "storage/drivers.h"
 #include "storage/posix/file_system.h"
 
@@ -19,11 +21,11 @@ namespace {
 
 constexpr int kTries = 16;   // the kernel fails with EAGAIN if a rename happens during the resolution
 
-int open_beneath(int root, const std::string& path, int flags, int permissions) {
+int open_beneath(int root, const std::string& path, int flags, int permissions, u64 resolve = 0) {
   struct open_how how {};
   how.flags = static_cast<u_int64_t>(flags | O_CLOEXEC);
   how.mode = (flags & O_CREAT) ? static_cast<u_int64_t>(permissions & 0777) : 0;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | resolve;
   long fd = -1;
   for (int i = 0; i < kTries; ++i) {
     fd = ::syscall(SYS_openat2, root, path.c_str(), &how, sizeof how);
@@ -32,9 +34,18 @@ int open_beneath(int root, const std::string& path, int flags, int permissions) 
   return static_cast<int>(fd);
 }
 
-int open_folder(int root, const std::string& path) {
+// Follows symbolic links in the first `linked` bytes of the path only: what was a directory when it was listed may have become one.
+int open_after_links(int root, const std::string& path, int flags, size_t linked) {
+  if (linked >= path.size()) return open_beneath(root, path, flags, 0);
+  const size_t slash = path.rfind('/', linked), end = slash == std::string::npos ? 0 : slash;   // of whole names
+  const Descriptor top(open_beneath(root, end == 0 ? "." : path.substr(0, end), O_PATH | O_DIRECTORY, 0));
+  const size_t rest = std::min(path.find_first_not_of('/', end), path.size());
+  return top.get() < 0 ? -1 : open_beneath(top.get(), rest == path.size() ? "." : path.substr(rest), flags, 0, RESOLVE_NO_SYMLINKS);
+}
+
+int open_folder(int root, const std::string& path, size_t linked = std::string::npos) {
   const size_t slash = path.rfind('/');
-  return open_beneath(root, slash == std::string::npos ? "." : path.substr(0, slash), O_PATH | O_DIRECTORY, 0);
+  return open_after_links(root, slash == std::string::npos ? "." : path.substr(0, slash), O_PATH | O_DIRECTORY, linked);
 }
 
 bool folder_is_on_lustre(int root, const std::string& path) {
@@ -149,6 +160,11 @@ Result<Exports::Place> Exports::find(const std::string& path) const {
   return Place{root->second, inside};
 }
 
+size_t Exports::Place::linked_in(const std::string& path, i64 linked) const {
+  if (linked <= 0) return std::string::npos;
+  return static_cast<size_t>(std::max<i64>(0, linked - static_cast<i64>(path.size()) + static_cast<i64>(inside.size())));
+}
+
 Result<Exports::Opened> Exports::open_file(const std::string& path, const OpenOptions& options) const {
   MERCUTIO_LET(const Place place, find(path));
   if ((options.write || options.create) && !place.root.writable)
@@ -180,7 +196,7 @@ Status Exports::may_copy_to(const std::string& path) const {
   return place.root.driver ? place.root.driver->may_rename() : ok_status();
 }
 
-Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* call) const {
+Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* call, i64 linked) const {
   MERCUTIO_LET(const Place place, find_to_change(path));
   if (place.root.driver) return driver_has_none(call);
   std::string inside = place.inside;
@@ -188,23 +204,23 @@ Result<Exports::Parent> Exports::parent_of(const std::string& path, const char* 
   const size_t slash = inside.rfind('/');
   const std::string name = slash == std::string::npos ? inside : inside.substr(slash + 1);
   if (name.empty() || name == "." || name == "..") return error_from_errno(call, EISDIR);
-  const int parent = open_folder(*place.root.fd, inside);
+  const int parent = open_folder(*place.root.fd, inside, place.linked_in(path, linked));
   if (parent < 0) return open_error(errno);
   return Parent{std::shared_ptr<const int>(new int(parent), [](const int* p) { ::close(*p), delete p; }), name};
 }
 
-Result<int> Exports::open_for_look(const std::string& path, int flags) const {
+Result<int> Exports::open_for_look(const std::string& path, int flags, i64 linked) const {
   MERCUTIO_LET(const Place place, find(path));
   if (place.root.driver) return driver_has_none("open");
-  const int fd = open_beneath(*place.root.fd, place.inside, flags, 0);
+  const int fd = open_after_links(*place.root.fd, place.inside, flags, place.linked_in(path, linked));
   if (fd < 0) return open_error(errno);
   return fd;
 }
 
-Status Exports::remove(const std::string& path) const {
+Status Exports::remove(const std::string& path, i64 linked) const {
   MERCUTIO_LET(const Place place, find_to_change(path));
   if (place.root.driver) return place.root.driver->remove(place.inside);
-  MERCUTIO_LET(const Parent parent, parent_of(path, "unlink"));
+  MERCUTIO_LET(const Parent parent, parent_of(path, "unlink", linked));
   return ::unlinkat(*parent.fd, parent.name.c_str(), 0) == 0 ? ok_status() : Status(error_from_errno("unlink", errno));
 }
 

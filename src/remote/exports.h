@@ -31,17 +31,18 @@ class Exports {
   // `path`: root/name/in/it.
   using Opened = DriverRoot::Opened;
   Result<Opened> open_file(const std::string& path, const OpenOptions& options) const;
-  Status remove(const std::string& path) const;
+  // `linked`: symbolic links are followed in the first so many bytes of the path only; 0: in all of it.
+  Status remove(const std::string& path, i64 linked = 0) const;
 
   Result<FileStatus> status(const std::string& path) const;
   // The entries after the name `after`, sorted, as many as fit into `most_bytes` of messages. An empty `path` lists the roots.
   using Listed = DriverRoot::Listed;
-  Result<Listed> list(const std::string& path, const std::string& after, i64 most_bytes) const;
+  Result<Listed> list(const std::string& path, const std::string& after, i64 most_bytes, i64 linked = 0) const;
   // With an `identity`: fails unless the name still denotes that file, and sets its permissions and time first.
   Status rename(const NameRequest& request, const std::optional<FileIdentity>& identity) const;
   Status may_copy_to(const std::string& path) const;   // or why a copy could not get its name
   Status make_directory(const std::string& path, int permissions) const;
-  Status remove_directory(const std::string& path) const;
+  Status remove_directory(const std::string& path, i64 linked = 0) const;
   Result<std::vector<Extent>> extents(const std::string& path, i64 begin, i64 most) const;
   Result<GetReply> get(const std::string& path) const;
   Result<u64> put(const NameRequest& request) const;   // the checksum of the new contents
@@ -62,6 +63,7 @@ class Exports {
   struct Place {
     Root root;
     std::string inside;
+    size_t linked_in(const std::string& path, i64 linked) const;   // that number of bytes, of `inside`
   };
   struct Parent {           // a directory, and the name in it
     std::shared_ptr<const int> fd;
@@ -76,10 +78,10 @@ class Exports {
   static Result<Root> open_root(const Export& wanted);
   Result<Place> find(const std::string& path) const;
   Result<Place> find_to_change(const std::string& path) const;
-  Result<Parent> parent_of(const std::string& path, const char* call) const;   // for operations that change the name
+  Result<Parent> parent_of(const std::string& path, const char* call, i64 linked = 0) const;   // for operations that change the name
   Result<std::string> end_of_links(std::string path) const;
   Result<Target> target_of(const std::string& path, std::uint32_t request, const char* call) const;
-  Result<int> open_for_look(const std::string& path, int flags) const;
+  Result<int> open_for_look(const std::string& path, int flags, i64 linked = 0) const;
 
   std::map<std::string, Root> roots_;
 };

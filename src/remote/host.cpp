@@ -68,9 +68,9 @@ Result<std::shared_ptr<CallJob>> RemoteHost::begin(Kind kind, const NameRequest&
   return begin(kind, std::move(message));
 }
 
-Result<std::shared_ptr<CallJob>> RemoteHost::begin_remove(const std::string& path) {
+Result<std::shared_ptr<CallJob>> RemoteHost::begin_remove(const std::string& path, i64 linked) {
   Buffer message;
-  put_message(message, PlainRequest{.path = path});
+  put_message(message, PlainRequest{.value = linked, .path = path});
   return begin(Kind::kRemove, std::move(message));
 }
 
@@ -125,11 +125,9 @@ Status RemoteHost::claim(RemoteStorage& file, const std::string& path) {
   return file.claim();
 }
 
-Status RemoteHost::remove(const std::string& path) {
-  PlainRequest request;
-  request.path = path;
+Status RemoteHost::remove(const std::string& path, i64 linked) {
   Buffer message;
-  put_message(message, request);
+  put_message(message, PlainRequest{.value = linked, .path = path});
   MERCUTIO_TRY(ask(Kind::kRemove, message));
   return ok_status();
 }
@@ -167,9 +165,10 @@ Result<Space> RemoteHost::space(const std::string& path) {
 }
 
 // A name with a slash, or "..", would put a copy into another directory.
-Result<std::vector<ListEntry>> RemoteHost::list(const std::string& path) {
+Result<std::vector<ListEntry>> RemoteHost::list(const std::string& path, i64 linked) {
   NameRequest request;
   request.path = path;
+  request.position = linked;
   MERCUTIO_LET(std::vector<ListEntry> entries, all_of<ListEntry>(*this, Kind::kList, request, [](NameRequest& next, const ListEntry& last) { next.other = last.name; }));
   for (const ListEntry& entry : entries)
     if (entry.name.empty() || entry.name == "." || entry.name == ".." || entry.name.find('/') != std::string::npos || entry.name.find('\0') != std::string::npos)

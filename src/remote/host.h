@@ -17,8 +17,9 @@ class RemoteHost {
   Result<Reply> call(Kind kind, const NameRequest& request);
 
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options, std::optional<FileIdentity>* identity = nullptr);
-  Result<std::shared_ptr<CallJob>> begin_remove(const std::string& path);
-  Status remove(const std::string& path);
+  // `linked`: symbolic links are followed in the first so many bytes of the path only; 0: in all of it.
+  Result<std::shared_ptr<CallJob>> begin_remove(const std::string& path, i64 linked = 0);
+  Status remove(const std::string& path, i64 linked = 0);
   // Claims `file`, which is open as `path`, as the target of a copy until it is closed. A copy that a dead client began at another
   // server of the connection loses the file. EBUSY: another copy is in progress.
   Status claim(RemoteStorage& file, const std::string& path);
@@ -26,7 +27,7 @@ class RemoteHost {
   Result<FileStatus> own_status(const std::string& path);   // does not follow a symbolic link
   Result<std::string> read_link(const std::string& path);
   Result<Space> space(const std::string& path);
-  Result<std::vector<ListEntry>> list(const std::string& path);
+  Result<std::vector<ListEntry>> list(const std::string& path, i64 linked = 0);
   Result<std::vector<Extent>> extents(const std::string& path);
 
  private:

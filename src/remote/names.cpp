@@ -159,7 +159,7 @@ mode_t mode_with(const FileStatus& before, std::uint32_t permissions) {
   return (permissions & (kAllowed | S_ISVTX)) | (before.permissions & (S_ISGID | S_ISVTX));
 }
 
-Result<Exports::Listed> Exports::list(const std::string& path, const std::string& after, i64 most_bytes) const {
+Result<Exports::Listed> Exports::list(const std::string& path, const std::string& after, i64 most_bytes, i64 linked) const {
   Listed listed;
   std::vector<ListEntry>& entries = listed.entries;
   if (path.empty()) {
@@ -172,7 +172,7 @@ Result<Exports::Listed> Exports::list(const std::string& path, const std::string
   }
   MERCUTIO_LET(const Place place, find(path));
   if (place.root.driver) return place.root.driver->list(place.inside, after, most_bytes);
-  MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_DIRECTORY));
+  MERCUTIO_LET(const int fd, open_for_look(path, O_RDONLY | O_DIRECTORY, linked));
   const Listing listing(fd);
   if (!listing.directory) return error_from_errno("opendir", errno);
   std::string last = after;
@@ -232,10 +232,10 @@ Status Exports::make_directory(const std::string& path, int permissions) const {
   return ::mkdirat(*parent.fd, parent.name.c_str(), static_cast<mode_t>(permissions & kAllowed)) == 0 ? ok_status() : Status(error_from_errno("mkdir", errno));
 }
 
-Status Exports::remove_directory(const std::string& path) const {
+Status Exports::remove_directory(const std::string& path, i64 linked) const {
   MERCUTIO_LET(const Place place, find_to_change(path));
   if (place.root.driver) return place.root.driver->remove_folder(place.inside);
-  MERCUTIO_LET(const Parent parent, parent_of(path, "rmdir"));
+  MERCUTIO_LET(const Parent parent, parent_of(path, "rmdir", linked));
   return ::unlinkat(*parent.fd, parent.name.c_str(), AT_REMOVEDIR) == 0 ? ok_status() : Status(error_from_errno("rmdir", errno));
 }
 

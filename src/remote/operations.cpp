@@ -165,7 +165,7 @@ Result<OutgoingCopy::Source> Operations::open_source(const std::string& path) co
 Result<Reply> Operations::plain(ServedSession& session, Kind kind, ConstBytes message) const {
   MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
   if (kind == Kind::kRemove) {
-    MERCUTIO_TRY(exports.remove(request.path));
+    MERCUTIO_TRY(exports.remove(request.path, request.value));
     return done(0);
   }
   if (kind == Kind::kUnlock) {
@@ -204,7 +204,7 @@ Result<Reply> Operations::about_names(ServedSession& session, Kind kind, ConstBy
     MERCUTIO_LET(const FileStatus status, exports.status(request.path));
     put_message(reply.more, status);
   } else if (kind == Kind::kList) {
-    MERCUTIO_LET(const Exports::Listed listed, exports.list(request.path, request.other, kMostListed));
+    MERCUTIO_LET(const Exports::Listed listed, exports.list(request.path, request.other, kMostListed, request.position));
     for (const ListEntry& entry : listed.entries) put_message(reply.more, entry);
     reply.value = listed.whole ? 0 : 1;
   } else if (kind == Kind::kExtents) {
@@ -219,7 +219,7 @@ Result<Reply> Operations::about_names(ServedSession& session, Kind kind, ConstBy
   } else if (kind == Kind::kMakeDirectory) {
     MERCUTIO_TRY(exports.make_directory(request.path, static_cast<int>(request.permissions)));
   } else if (kind == Kind::kRemoveDirectory) {
-    MERCUTIO_TRY(exports.remove_directory(request.path));
+    MERCUTIO_TRY(exports.remove_directory(request.path, request.position));
   } else if (kind == Kind::kPut) {
     MERCUTIO_LET(const u64 sum, exports.put(request));
     reply.value = static_cast<i64>(sum);

@@ -270,7 +270,7 @@ struct OpenReply {
 // Checksum: `target`, `value`, `end`. Lock: all but `path`.
 struct PlainRequest {
   u64 target = 0;   // handle of a file, of a lock (unlock) or of a copy (sent); unused for users
-  i64 value = 0;    // lock, checksum: begin of the range
+  i64 value = 0;    // lock, checksum: begin of the range; remove: as `position` of a NameRequest
   i64 end = 0;
   bool exclusive = false;
   std::string path;
@@ -338,7 +338,7 @@ struct NameRequest {
   bool replace = true;               // rename, put: replace an existing file
   std::uint32_t permissions = 0;
   i64 modified_ns = kTimeStays;      // unchanged
-  i64 position = 0;
+  i64 position = 0;                  // extents: begin; list, remove directory: links are followed in that many bytes of the path, 0: in all
   Buffer content;
   template <class Io, class Self>
   static void fields(Io& io, Self& m) {

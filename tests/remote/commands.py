@@ -284,6 +284,20 @@ def removes_many():
         (many / f"fits{i}").mkdir(parents=True)
     for i in range(2000):
         (many / f"{i:0100}").touch()
+    # One that becomes a link after the directory above it was listed.
+    for name in ("kept", "top/a", "top/b", "top/c", "top/sub"):
+        (export / "race" / name).mkdir(parents=True)
+    (export / "race" / "kept" / "x").touch()
+    removing = subprocess.Popen([mercutio, "rm", "-r", "mercutio://slow/data/race/top"], env=environment, stderr=subprocess.PIPE, text=True)
+    while (export / "race" / "top" / "a").exists() and removing.poll() is None:
+        time.sleep(0.001)
+    (export / "race" / "top" / "sub").rmdir()
+    (export / "race" / "top" / "sub").symlink_to("../kept")
+    said = removing.communicate(timeout=60)[1]
+    assert removing.returncode == 1 and "top/sub: " in said, said
+    assert (export / "race" / "kept" / "x").exists()
+    run("rm", "-r", "mercutio://slow/data/race/top")
+    assert (export / "race" / "kept" / "x").exists()
     before = relay.bytes
     run("rm", "-r", "mercutio://slow/data/many/fits*")
     assert len(list(many.iterdir())) == 2000 and relay.bytes - before < 1_000_000, "the directory is listed once"

@@ -232,7 +232,7 @@ class WatchedTree final : public Tree {
  public:
   WatchedTree(Tree& tree, std::function<void()> before_read) : tree_(tree), before_read_(std::move(before_read)) {}
   Result<FileStatus> status(const std::string& path) override { return tree_.status(path); }
-  Result<std::vector<ListEntry>> list(const std::string& path) override { return tree_.list(path); }
+  Result<std::vector<ListEntry>> list(const std::string& path, i64 linked) override { return tree_.list(path, linked); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
     MERCUTIO_LET(auto file, tree_.open(path, options));
     return std::unique_ptr<Storage>(std::make_unique<WatchedFile>(std::move(file), before_read_));
@@ -241,7 +241,7 @@ class WatchedTree final : public Tree {
   Result<std::vector<Extent>> extents(const Storage&, const std::string&, const FileStatus& known) override {
     return std::vector<Extent>{{0, known.bytes}};
   }
-  Status remove_directory(const std::string& path) override { return tree_.remove_directory(path); }
+  Status remove_directory(const std::string& path, i64 linked) override { return tree_.remove_directory(path, linked); }
   Status rename(const std::string& path, const std::string& other, bool replace) override { return tree_.rename(path, other, replace); }
   Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) override {
     return tree_.publish(file, part, target, attributes);
@@ -257,7 +257,7 @@ class WatchedTree final : public Tree {
   std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) override {
     return tree_.begin_set_attributes(path, attributes);
   }
-  std::unique_ptr<Pending> begin_remove(const std::string& path) override { return tree_.begin_remove(path); }
+  std::unique_ptr<Pending> begin_remove(const std::string& path, i64 linked) override { return tree_.begin_remove(path, linked); }
 
  private:
   Tree& tree_;
@@ -327,7 +327,7 @@ TEST_F(Copies, AListWithoutTheRightToItsEntriesFails) {
   Error here, there;
   {
     const Nobody nobody;
-    const auto local_list = local().list(path("closed"));
+    const auto local_list = local().list(path("closed"), 0);
     const auto served = exports->list("data/closed", "", 1 << 20);
     EXPECT_FALSE(local_list);
     EXPECT_FALSE(served);

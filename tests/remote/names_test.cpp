@@ -242,6 +242,38 @@ TEST_F(RemoteNames, NothingLeavesItsRootOrChangesWhatIsReadOnly) {
   EXPECT_EQ(content("x"), "x");
 }
 
+TEST_F(RemoteNames, LinksAreFollowedInTheFirstPartOfAPathOnly) {
+  std::filesystem::create_directories(folder + "/kept/deep");
+  std::ofstream(folder + "/kept/x") << "x";
+  std::filesystem::create_directory(folder + "/top");
+  std::filesystem::create_symlink("top", folder + "/by-link");
+  std::filesystem::create_symlink("../kept", folder + "/top/link");
+  at = session();
+  const auto asked = [&](Kind kind, const std::string& path, const std::string& linked) {
+    const i64 bytes = static_cast<i64>(linked.size());
+    Buffer message;
+    if (kind == Kind::kRemove)
+      put_message(message, PlainRequest{.value = bytes, .path = path});
+    else
+      put_message(message, NameRequest{.path = path, .position = bytes});
+    const auto reply = at->call(kind, std::move(message));
+    return reply ? 0 : reply.error().sys_errno;
+  };
+  for (const std::string linked : {"d", "data", "data/", "data/top", "data/top/"}) {
+    EXPECT_EQ(asked(Kind::kList, "data/top/link", linked), ELOOP) << linked;
+    EXPECT_EQ(asked(Kind::kRemove, "data/top/link/x", linked), ELOOP) << linked;
+    EXPECT_EQ(asked(Kind::kRemoveDirectory, "data/top/link/deep", linked), ELOOP) << linked;
+    EXPECT_EQ(asked(Kind::kList, "data/top", linked), 0) << linked;
+  }
+  EXPECT_EQ(asked(Kind::kList, "data/by-link", "data"), ELOOP);
+  EXPECT_EQ(asked(Kind::kList, "data/by-link/link", "data/by-link"), ELOOP);
+  EXPECT_EQ(asked(Kind::kList, "data/by-link/link", ""), 0);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/kept/x") && std::filesystem::exists(folder + "/kept/deep"));
+  EXPECT_EQ(asked(Kind::kRemove, "data/by-link/link", "data/by-link"), 0) << "the link itself";
+  EXPECT_EQ(asked(Kind::kRemove, "data/kept/x", ""), 0);
+  EXPECT_EQ(asked(Kind::kRemoveDirectory, "data/kept/deep", "data/kept"), 0);
+}
+
 TEST_F(RemoteNames, ARenameKnowsTheFileItIsAbout) {
   at = session();
   auto file = std::move(*open_remote(at, "data/part", writing()));

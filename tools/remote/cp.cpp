@@ -74,7 +74,7 @@ struct Plan {
       left.pop_front();
       if (directories.size() <= depth) directories.resize(depth + 1);
       directories[depth].push_back(item);
-      const auto entries = item.source.tree->list(item.source.path);
+      const auto entries = item.source.tree->list(item.source.path, 0);
       if (!entries) failures.add(named(entries.error(), item.source.name));
       if (!entries) continue;
       for (const ListEntry& entry : *entries) add({item.source.in(entry.name), item.target.in(entry.name), entry.status}, depth + 1, left, failures);

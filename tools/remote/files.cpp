@@ -63,7 +63,7 @@ Status list_one(const Trees::Place& place, bool lengthy) {
     if (!status) return named(status.error(), place.name);
     if (status->kind() != FileType::kDirectory) return print_entry({last_name(place.name), *status}, lengthy), ok_status();
   }
-  const auto entries = place.tree->list(place.path);
+  const auto entries = place.tree->list(place.path, 0);
   if (!entries) return named(entries.error(), place.name);
   for (const ListEntry& entry : *entries)
     if (entry.name[0] != '.') print_entry(entry, lengthy);
@@ -123,10 +123,15 @@ Status outcome(Pending& pending, const std::string& name) {
   return done ? ok_status() : Status(named(done.error(), name));
 }
 
-Status remove(const Trees::Place& place, const FileStatus& status, bool recursive);
+// What is removed. Symbolic links are followed in the part of the path that was named only: another program may replace a directory by one.
+struct Removal {
+  i64 linked = 0;
+  bool recursive = false;
+};
+Status remove(const Trees::Place& place, const FileStatus& status, const Removal& removal);
 
 // Files go many at once, so that they do not wait for a round trip each. Ends at the first error.
-Status remove_entries(const Trees::Place& directory, const std::vector<ListEntry>& entries) {
+Status remove_entries(const Trees::Place& directory, const std::vector<ListEntry>& entries, const Removal& removal) {
   std::deque<std::pair<std::string, std::unique_ptr<Pending>>> under_way;
   Status result = ok_status();
   const auto finish = [&](size_t most) {
@@ -137,9 +142,9 @@ Status remove_entries(const Trees::Place& directory, const std::vector<ListEntry
     if (!result) break;
     const Trees::Place place = directory.in(entry.name);
     if (entry.status.kind() == FileType::kDirectory)
-      result = remove(place, entry.status, true);
+      result = remove(place, entry.status, removal);
     else
-      under_way.emplace_back(place.name, place.tree->begin_remove(place.path));
+      under_way.emplace_back(place.name, place.tree->begin_remove(place.path, removal.linked));
     finish(kUnderWay - 1);
   }
   finish(0);
@@ -147,13 +152,13 @@ Status remove_entries(const Trees::Place& directory, const std::vector<ListEntry
 }
 
 // A link is removed, not what it leads to.
-Status remove(const Trees::Place& place, const FileStatus& status, bool recursive) {
-  if (status.kind() != FileType::kDirectory) return outcome(*place.tree->begin_remove(place.path), place.name);
-  if (!recursive) return Error{ErrorClass::kBadFile, place.name + ": a directory; -r removes it with all that is in it", EISDIR};
-  const auto entries = place.tree->list(place.path);
+Status remove(const Trees::Place& place, const FileStatus& status, const Removal& removal) {
+  if (status.kind() != FileType::kDirectory) return outcome(*place.tree->begin_remove(place.path, removal.linked), place.name);
+  if (!removal.recursive) return Error{ErrorClass::kBadFile, place.name + ": a directory; -r removes it with all that is in it", EISDIR};
+  const auto entries = place.tree->list(place.path, removal.linked);
   if (!entries) return named(entries.error(), place.name);
-  MERCUTIO_TRY(remove_entries(place, *entries));
-  const Status removed = place.tree->remove_directory(place.path);
+  MERCUTIO_TRY(remove_entries(place, *entries, removal));
+  const Status removed = place.tree->remove_directory(place.path, removal.linked);
   return removed ? removed : Status(named(removed.error(), place.name));
 }
 
@@ -164,8 +169,10 @@ Status remove_all(const Arguments& arguments) {
     const std::string last = last_name(place.name);
     if (is_root(place) || last == "." || last == "..")
       return Error{ErrorClass::kArg, place.name + ": a root, . or .. is not removed; name what is in it", EISDIR};
-    const auto known = place.tree->begin_own_status(place.path.substr(0, place.path.find_last_not_of('/') + 1))->wait();
-    return known ? remove(place, known->status, arguments.has("recursive")) : Status(named(known.error(), place.name));
+    const std::string path = place.path.substr(0, place.path.find_last_not_of('/') + 1);
+    const Removal removal{static_cast<i64>(path.rfind('/') + 1), arguments.has("recursive")};
+    const auto known = place.tree->begin_own_status(path)->wait();
+    return known ? remove(place, known->status, removal) : Status(named(known.error(), place.name));
   });
 }
 

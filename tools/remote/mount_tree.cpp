@@ -181,7 +181,7 @@ Result<std::vector<ListEntry>> MountTree::list(const std::string& name) {
   const i64 changes = changes_now();
   for (const auto& node : nodes_in(name)) flush_opens(*node, nullptr);
   MERCUTIO_TRY(hold_session());
-  MERCUTIO_LET(auto entries, host_.list(at(name)));
+  MERCUTIO_LET(auto entries, host_.list(at(name), linked()));
   std::lock_guard guard(mutex_);
   for (const ListEntry& entry : entries) {
     const std::string full = (name == "/" ? "" : name) + "/" + entry.name;
@@ -355,7 +355,7 @@ Status MountTree::change(Kind kind, const std::string& name, NameRequest request
 
 Status MountTree::remove(const std::string& name) {
   MERCUTIO_TRY(hold_session());
-  const Status removed = host_.remove(at(name));
+  const Status removed = host_.remove(at(name), linked());
   forget(name);
   if (!removed) return removed;
   std::lock_guard guard(mutex_);
@@ -364,7 +364,7 @@ Status MountTree::remove(const std::string& name) {
 }
 
 Status MountTree::remove_directory(const std::string& name) {
-  return change(Kind::kRemoveDirectory, name, {});
+  return change(Kind::kRemoveDirectory, name, {.position = linked()});
 }
 
 Status MountTree::make_directory(const std::string& name, unsigned permissions) {

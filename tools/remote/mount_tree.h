@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <optional>
@@ -53,6 +54,7 @@ class MountTree {
     i64 until_ns = 0;
   };
   std::string at(const std::string& name) const;
+  i64 linked() const { return std::max<i64>(1, static_cast<i64>(directory_.size())); }   // below that, the kernel follows links
   Result<bool> is_of_driver(const std::string& path);
   Status hold_session();
   Status change(Kind kind, const std::string& name, NameRequest request);

@@ -110,7 +110,7 @@ class LocalTree final : public Tree {
     if (::stat(path.c_str(), &status) != 0) return error_from_errno("stat", errno);
     return status_from(status);
   }
-  Result<std::vector<ListEntry>> list(const std::string& path) override {
+  Result<std::vector<ListEntry>> list(const std::string& path, i64) override {
     const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
     if (!directory) return error_from_errno("opendir", errno);
     std::vector<ListEntry> entries;
@@ -155,7 +155,7 @@ class LocalTree final : public Tree {
   Result<std::vector<Extent>> extents(const Storage& file, const std::string&, const FileStatus&) override {
     return extents_of(dynamic_cast<const LocalFile&>(file).fd(), 0, INT64_MAX);
   }
-  Status remove_directory(const std::string& path) override { return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("rmdir"); }
+  Status remove_directory(const std::string& path, i64) override { return ::rmdir(path.c_str()) == 0 ? ok_status() : failed("rmdir"); }
   Status rename(const std::string& path, const std::string& other, bool replace) override {
     const unsigned flags = replace ? 0 : RENAME_NOREPLACE;
     return ::renameat2(AT_FDCWD, path.c_str(), AT_FDCWD, other.c_str(), flags) == 0 ? ok_status() : failed("rename");
@@ -182,7 +182,9 @@ class LocalTree final : public Tree {
     const Descriptor fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
     return done_with(fd.get() < 0 ? failed("open") : set_attributes(fd.get(), attributes));
   }
-  std::unique_ptr<Pending> begin_remove(const std::string& path) override { return done_with(::unlink(path.c_str()) == 0 ? ok_status() : failed("unlink")); }
+  std::unique_ptr<Pending> begin_remove(const std::string& path, i64) override {
+    return done_with(::unlink(path.c_str()) == 0 ? ok_status() : failed("unlink"));
+  }
 
  private:
   static Status set_attributes(int fd, const Attributes& attributes) {
@@ -249,7 +251,7 @@ class RemoteTree final : public Tree {
   explicit RemoteTree(const std::string& host) : host_(host) {}
   RemoteHost* host() override { return &host_; }
   Result<FileStatus> status(const std::string& path) override { return host_.status(path); }
-  Result<std::vector<ListEntry>> list(const std::string& path) override { return host_.list(path); }
+  Result<std::vector<ListEntry>> list(const std::string& path, i64 linked) override { return host_.list(path, linked); }
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override { return host_.open(path, options); }
   Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) override {
     OpenOptions options;
@@ -278,7 +280,9 @@ class RemoteTree final : public Tree {
     if (now && same_file(*now, known)) return found;
     return std::vector<Extent>{{0, INT64_MAX}};
   }
-  Status remove_directory(const std::string& path) override { return change(Kind::kRemoveDirectory, {path}); }
+  Status remove_directory(const std::string& path, i64 linked) override {
+    return change(Kind::kRemoveDirectory, {.path = path, .position = linked});
+  }
   Status rename(const std::string& path, const std::string& other, bool replace) override {
     return change(Kind::kRename, {path, other, 0, replace});
   }
@@ -309,7 +313,7 @@ class RemoteTree final : public Tree {
   std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) override {
     return changed(host_.begin(Kind::kSetAttributes, {path, "", 0, true, attributes.permissions, attributes.modified_ns}));
   }
-  std::unique_ptr<Pending> begin_remove(const std::string& path) override { return changed(host_.begin_remove(path)); }
+  std::unique_ptr<Pending> begin_remove(const std::string& path, i64 linked) override { return changed(host_.begin_remove(path, linked)); }
 
  private:
   static std::unique_ptr<Pending> changed(Result<std::shared_ptr<CallJob>> job) {
@@ -397,7 +401,7 @@ Result<std::vector<Trees::Place>> expand(Trees& trees, const std::string& name) 
         if (!fits_already || one.tree->status(one.path)) next.push_back(one);
         continue;
       }
-      const auto entries = place.tree->list(place.path);
+      const auto entries = place.tree->list(place.path, 0);
       if (!entries && entries.error().sys_errno != ENOTDIR && entries.error().sys_errno != ENOENT) return named(entries.error(), place.name);
       if (!entries) continue;
       const bool is_name = std::any_of(entries->begin(), entries->end(), [&](const ListEntry& entry) { return entry.name == pattern; });

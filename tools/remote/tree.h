@@ -31,13 +31,14 @@ class Tree {
  public:
   virtual ~Tree() = default;
   virtual Result<FileStatus> status(const std::string& path) = 0;
-  virtual Result<std::vector<ListEntry>> list(const std::string& path) = 0;
+  // `linked`: a server follows symbolic links in the first so many bytes of the path only; 0: in all of it.
+  virtual Result<std::vector<ListEntry>> list(const std::string& path, i64 linked) = 0;
   virtual Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) = 0;
   // The file that a copy is made in, for this copy alone. With `resume` what is there of an earlier one is kept, else it goes away.
   virtual Result<std::unique_ptr<Storage>> open_part(const std::string& part, bool resume) = 0;
   // What is no hole of `file`, which was opened as `path` after that had the status `known`. All of it where that can't be told.
   virtual Result<std::vector<Extent>> extents(const Storage& file, const std::string& path, const FileStatus& known) = 0;
-  virtual Status remove_directory(const std::string& path) = 0;
+  virtual Status remove_directory(const std::string& path, i64 linked) = 0;
   virtual Status rename(const std::string& path, const std::string& other, bool replace) = 0;
   // `part`, which is open as `file`, gets these attributes and the name `target`; ESTALE: `part` is another file by now.
   virtual Status publish(Storage& file, const std::string& part, const std::string& target, const Attributes& attributes) = 0;
@@ -47,7 +48,7 @@ class Tree {
   virtual std::unique_ptr<Pending> begin_put(const std::string& path, Buffer content, const Attributes& attributes) = 0;
   virtual std::unique_ptr<Pending> begin_make_directory(const std::string& path, int permissions) = 0;
   virtual std::unique_ptr<Pending> begin_set_attributes(const std::string& path, const Attributes& attributes) = 0;
-  virtual std::unique_ptr<Pending> begin_remove(const std::string& path) = 0;
+  virtual std::unique_ptr<Pending> begin_remove(const std::string& path, i64 linked) = 0;
 };
 
 // The trees that names of a command line lie in.

@@ -108,10 +108,9 @@ class Backoff final : public Pauses {
     if (const RankGroupRef group = group_.lock()) group->failures().poll(group->comm(), tag_);
   }
 
-  // In a blocking collective call. MPI progresses only inside its calls, and another rank may wait for a message of the program that needs
-  // this rank's progress. Where there is no segment, the steps of the collective call MPI.
+  // In a blocking collective call. Where there is no segment, the steps of the collective call MPI.
   void blocking(i64 spins) {
-    if (segment_ && spins >= kYields) poll_mpi();
+    if (segment_ && spins >= kYields && poll_moves(spins)) return let_others_run();
     step(spins, {kExpectedNs, longest_ns_});
   }
 
@@ -120,7 +119,7 @@ class Backoff final : public Pauses {
   void pause(const Wait& wait) override {
     const i64 begin = core_each_ ? 0 : kPolls, yields = kYields + kMoreYields - begin;
     const i64 spins = wait.spins < yields ? std::min(begin + wait.spins, kYields - 1) : kYields + wait.spins - yields;
-    if (wait.may_call && spins >= kYields) poll_mpi();
+    if (wait.may_call && spins >= kYields && poll_moves(spins)) return let_others_run();
     const i64 longest = std::min(wait.longest_ns, wait.alone ? longest_ns_ : kShortNs);
     step(spins, {wait.alone ? std::min(wait.longest_ns, wait.may_call ? waited_ns_ : kExpectedNs) : 0, longest});
   }
@@ -139,6 +138,24 @@ class Backoff final : public Pauses {
     i64 expected_ns;   // of a sleep until an expected wake-up; 0: none is expected
     i64 other_ns;
   };
+  // MPI progresses only inside its calls, and another rank may be sending to this one a long message of the program, part by part. Calls that
+  // take long have moved a part. Returns whether one was moved lately: then the next one is about to come, and the rank should not sleep.
+  // Most waits are over after the first sleep, so before it MPI is called only once.
+  bool poll_moves(i64 spins) {
+    constexpr int kCalls = 8;   // Open MPI looks at its networks in each eighth call
+    constexpr i64 kLittleNs = 2'000, kNextNs = 100'000;
+    static thread_local i64 idle_ns = kLittleNs, moving_until_ns = 0;   // of calls that move nothing, learned, as some networks take long
+    if (spins == kYields) return poll_mpi(), false;
+    const i64 begin = now_ns();
+    for (int i = 0; i < kCalls; ++i) poll_mpi();
+    const i64 end = now_ns(), took = end - begin;
+    const bool moved = took > 2 * idle_ns + kLittleNs;
+    if (moved) moving_until_ns = end + kNextNs;
+    idle_ns = std::min(took, idle_ns + idle_ns / (moved ? 1024 : 64) + 1);
+    return end < moving_until_ns;
+  }
+  static void let_others_run() { yielding.worth_trying() ? (void)yielding.yield() : nap(kShortestNs); }
+
   void step(i64 spins, Longest longest) {
     static thread_local RingsSeen seen;   // a thread tests its condition after each change of the doorbell
     const bool expected = segment_ && segment_->take_expected() && longest.expected_ns > 0;

@@ -110,7 +110,7 @@ class Backoff final : public Pauses {
 
   // In a blocking collective call. Where there is no segment, the steps of the collective call MPI.
   void blocking(i64 spins) {
-    if (segment_ && spins >= kYields && poll_moves(spins)) return let_others_run();
+    if (segment_ && spins >= kYields && poll_moves(/*calls_once=*/spins == kYields)) return let_others_run();
     step(spins, {kExpectedNs, longest_ns_});
   }
 
@@ -119,7 +119,7 @@ class Backoff final : public Pauses {
   void pause(const Wait& wait) override {
     const i64 begin = core_each_ ? 0 : kPolls, yields = kYields + kMoreYields - begin;
     const i64 spins = wait.spins < yields ? std::min(begin + wait.spins, kYields - 1) : kYields + wait.spins - yields;
-    if (wait.may_call && spins >= kYields && poll_moves(spins)) return let_others_run();
+    if (wait.may_call && spins >= kYields && poll_moves(/*calls_once=*/spins == kYields || !wait.alone)) return let_others_run();
     const i64 longest = std::min(wait.longest_ns, wait.alone ? longest_ns_ : kShortNs);
     step(spins, {wait.alone ? std::min(wait.longest_ns, wait.may_call ? waited_ns_ : kExpectedNs) : 0, longest});
   }
@@ -139,19 +139,22 @@ class Backoff final : public Pauses {
     i64 other_ns;
   };
   // MPI progresses only inside its calls, and another rank may be sending to this one a long message of the program, part by part. Calls that
-  // take long have moved a part. Returns whether one was moved lately: then the next one is about to come, and the rank should not sleep.
-  // Most waits are over after the first sleep, so before it MPI is called only once.
-  bool poll_moves(i64 spins) {
+  // take long have moved a part; if they take only a little longer, twice: the rank may have lost its core. Returns whether one was moved
+  // lately: then the next one is about to come, and the rank should not sleep.
+  // `calls_once`: before the first sleep, as most waits are over after it, and before short ones.
+  bool poll_moves(bool calls_once) {
     constexpr int kCalls = 8;   // Open MPI looks at its networks in each eighth call
-    constexpr i64 kLittleNs = 2'000, kNextNs = 100'000;
-    static thread_local i64 idle_ns = kLittleNs, moving_until_ns = 0;   // of calls that move nothing, learned, as some networks take long
-    if (spins == kYields) return poll_mpi(), false;
+    constexpr i64 kLittleNs = 2'000, kNextNs = 50'000;
+    static thread_local i64 idle_ns = 0, moving_until_ns = 0;   // of calls that move nothing, learned, as some networks take long
+    static thread_local bool was_long = false;
+    if (calls_once) return poll_mpi(), false;
     const i64 begin = now_ns();
     for (int i = 0; i < kCalls; ++i) poll_mpi();
     const i64 end = now_ns(), took = end - begin;
-    const bool moved = took > 2 * idle_ns + kLittleNs;
-    if (moved) moving_until_ns = end + kNextNs;
-    idle_ns = std::min(took, idle_ns + idle_ns / (moved ? 1024 : 64) + 1);
+    const bool is_long = idle_ns > 0 && took > 2 * idle_ns + kLittleNs;
+    if (is_long && (was_long || took > 10 * idle_ns)) moving_until_ns = end + kNextNs;
+    was_long = is_long;
+    idle_ns = idle_ns > 0 ? std::min(took, idle_ns + idle_ns / (is_long ? 1024 : 64) + 1) : took;
     return end < moving_until_ns;
   }
   static void let_others_run() { yielding.worth_trying() ? (void)yielding.yield() : nap(kShortestNs); }

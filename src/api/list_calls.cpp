@@ -115,12 +115,12 @@ ONE(Waitany, true, (int count, MPI_Request requests[], int* index, MPI_Status* s
 ONE(Testany, false, (int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status), (count, requests, index, flag, status), *flag, )
 
 // Where the MPI has none for lists: programs that look for these calls find ours.
-int ask_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+static int ask_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
   static auto* const real = real_function<int(MPI_Request, int*, MPI_Status*)>("PMPI_Request_get_status");
   return real(request, flag, status);
 }
 
-int ask_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+static int ask_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   bool active = false;
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
@@ -135,7 +135,7 @@ int ask_Request_get_status_any(int count, const MPI_Request requests[], int* ind
   return code;
 }
 
-int ask_Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+static int ask_Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
   int all = 1, code = MPI_SUCCESS;
   for (int i = 0; i < count && all && code == MPI_SUCCESS; ++i)
     code = ask_Request_get_status(requests[i], &all, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
@@ -143,7 +143,7 @@ int ask_Request_get_status_all(int count, const MPI_Request requests[], int* fla
   return code;
 }
 
-int ask_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
+static int ask_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
   bool active = false;
   int found = 0, flag = 0;
   for (int i = 0; i < count; ++i) {

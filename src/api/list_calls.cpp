@@ -122,6 +122,7 @@ static int ask_Request_get_status(MPI_Request request, int* flag, MPI_Status* st
 
 static int ask_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
   bool active = false;
+  *flag = 0;
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
     const int code = ask_Request_get_status(requests[i], flag, status);
@@ -139,13 +140,14 @@ static int ask_Request_get_status_all(int count, const MPI_Request requests[], i
   int all = 1, code = MPI_SUCCESS;
   for (int i = 0; i < count && all && code == MPI_SUCCESS; ++i)
     code = ask_Request_get_status(requests[i], &all, statuses == MPI_STATUSES_IGNORE ? MPI_STATUS_IGNORE : &statuses[i]);
-  *flag = all;
+  *flag = all && code == MPI_SUCCESS;
   return code;
 }
 
 static int ask_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
   bool active = false;
   int found = 0, flag = 0;
+  *done = 0;
   for (int i = 0; i < count; ++i) {
     if (requests[i] == MPI_REQUEST_NULL) continue;
     active = true;

@@ -41,11 +41,14 @@ bool Errhandlers::knows(MPI_Errhandler handle) const {
 
 MPI_Errhandler& Errhandlers::slot(OpenHandle* of) { return of ? of->errhandler : of_null_; }
 
-MPI_Errhandler Errhandlers::take(OpenHandle* of) {
-  std::lock_guard lock(mutex_);
-  MPI_Errhandler handle = slot(of);
+MPI_Errhandler Errhandlers::retain(MPI_Errhandler handle) {
   if (auto* entry = const_cast<Entry*>(find(handle))) ++entry->references;
   return handle;
+}
+
+MPI_Errhandler Errhandlers::take(OpenHandle* of) {
+  std::lock_guard lock(mutex_);
+  return retain(slot(of));
 }
 
 void Errhandlers::adopt(OpenHandle* to, MPI_Errhandler handle) {
@@ -59,7 +62,7 @@ void Errhandlers::adopt(OpenHandle* to, MPI_Errhandler handle) {
 void Errhandlers::attach(OpenHandle* to, MPI_Errhandler handle) {
   {
     std::lock_guard lock(mutex_);
-    if (auto* entry = const_cast<Entry*>(find(handle))) ++entry->references;
+    (void)retain(handle);
   }
   adopt(to, handle);
 }

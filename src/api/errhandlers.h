@@ -73,6 +73,7 @@ class Errhandlers {
   };
   const Entry* find(MPI_Errhandler handle) const;
   MPI_Errhandler& slot(OpenHandle* of);                 // requires the lock
+  MPI_Errhandler retain(MPI_Errhandler handle);         // requires the lock; adds a reference, if it is one of ours
   MPI_Errhandler take(OpenHandle* of);                  // with a reference more
   void adopt(OpenHandle* to, MPI_Errhandler handle);    // attaches it with the caller's reference
   void release(MPI_Errhandler handle);                  // releases a reference; the last one frees the handler

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 
-
 namespace mercutio {
 
 // The integers of predefined handles are below kFirstNumber. An integer of no file is taken for that of MPI_FILE_NULL, so that 0 is one, too.

@@ -118,7 +118,7 @@ int permissions_to_fill(const FileStatus& status) {
   return static_cast<int>((status.permissions & kept) | 0700);
 }
 
-// Those that were made are returned, from the top down. A link in the place of one would lead the copy elsewhere: only the target that was named
+// Those that were made are returned, from the top down. A link in the place of one would lead the copy out of the target: only the target that was named
 // may be a link.
 std::vector<std::vector<Item>> make_directories(Plan& plan, const Trees::Place& target_named, Failures& failures) {
   std::vector<std::vector<Item>> all_made;

@@ -54,7 +54,7 @@ class NodeArena {
   void return_ticket(i64 ticket);   // also if the ticket was never used
 
   // ---- gathers ----
-  // Each rank has a cache line for the number of the gather and a contribution of up to 56 bytes. A longer one is elsewhere. The
+  // Each rank has a cache line for the number of the gather and a contribution of up to 56 bytes. A longer one is in Control. The
   // lines of a gather are adjacent, so that looking at those of many ranks touches few pages. A rank that has looked in vain says so
   // before it sleeps. Then the last rank that posts wakes those that wait: all ranks, or, if the first rank then publishes a result,
   // only that one.

@@ -139,23 +139,37 @@ class Backoff final : public Pauses {
     i64 other_ns;
   };
   // MPI progresses only inside its calls, and another rank may be sending to this one a long message of the program, part by part. Calls that
-  // take long have moved a part; if they take only a little longer, twice: the rank may have lost its core. Returns whether one was moved
-  // lately: then the next one is about to come, and the rank should not sleep.
+  // use much processor time have moved a part. Returns whether one was moved lately: then the next one is about to come, and the rank
+  // should not sleep. Time is not wall time: an MPI may yield in its calls, and then other ranks run.
   // `calls_once`: before the first sleep, as most waits are over after it, and before short ones.
   bool poll_moves(bool calls_once) {
     constexpr int kCalls = 8;   // Open MPI looks at its networks in each eighth call
-    constexpr i64 kLittleNs = 2'000, kNextNs = 50'000;
-    static thread_local i64 idle_ns = 0, moving_until_ns = 0;   // of calls that move nothing, learned, as some networks take long
+    constexpr i64 kLittleNs = 2'000, kLongNs = 10'000, kNextNs = 50'000, kSeldomNs = 200'000;
+    static thread_local i64 end_ns = 0, moving_until_ns = 0;   // of the last calls
+    static thread_local i64 idle_ns = 0;   // of calls that move nothing, learned, as some networks take long
     static thread_local bool was_long = false;
-    if (calls_once) return poll_mpi(), false;
-    const i64 begin = now_ns();
-    for (int i = 0; i < kCalls; ++i) poll_mpi();
-    const i64 end = now_ns(), took = end - begin;
+    static thread_local std::uint32_t rings = 0;
+    const bool rung = segment_ && std::exchange(rings, segment_->rings(node_rank_)) != rings;
+    const bool moves = end_ns < moving_until_ns;
+    if (calls_once || rung || (!moves && now_ns() < end_ns + kSeldomNs)) return poll_mpi(), false;
+    const i64 begin = thread_ns();
+    const i64 last_ns = now_ns() + kLongNs;
+    int calls = 0;
+    do {
+      poll_mpi();
+      end_ns = now_ns();
+    } while (++calls < kCalls && end_ns < last_ns);
+    const i64 took = thread_ns() - begin;
     const bool is_long = idle_ns > 0 && took > 2 * idle_ns + kLittleNs;
-    if (is_long && (was_long || took > 10 * idle_ns)) moving_until_ns = end + kNextNs;
+    if (is_long && (was_long || took > 10 * idle_ns)) moving_until_ns = end_ns + kNextNs;
     was_long = is_long;
     idle_ns = idle_ns > 0 ? std::min(took, idle_ns + idle_ns / (is_long ? 1024 : 64) + 1) : took;
-    return end < moving_until_ns;
+    return end_ns < moving_until_ns;
+  }
+  static i64 thread_ns() {
+    timespec used{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return used.tv_sec * 1'000'000'000 + used.tv_nsec;
   }
   static void let_others_run() { yielding.worth_trying() ? (void)yielding.yield() : nap(kShortestNs); }
 

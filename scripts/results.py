@@ -8,6 +8,7 @@
                                        bench/nodes.py, bench/tune.py or tests/scale/run.py; NAME is the page.
                                        A page that is new takes title, about and what from it, if they are there.
                                        --by COLUMN: a table for each value of it, with a date of its own. Tables of other values stay
+                                       --table TITLE: one table of that title, with a date of its own. Other tables stay
 
 A result file holds title, about, date, commit, machine, command, and tables with columns and rows. A table with a plot names
 the column of the labels and those of the values, which are drawn as bars.
@@ -30,6 +31,7 @@ PICTURES = ROOT / "docs/pictures"
 # Written by their programs: tests/storage/run.py --write, bench/ylib.py --write.
 OTHERS = (("storage.md", "Storage with caches", "which file systems give right results on several nodes"),
           ("stripes.md", "Stripes in turn", "stripes in turn against even shares, and new files"))
+MPIS = {"mpich": "MPICH", "openmpi": "Open MPI"}
 SHADES = ("#1f4e79", "#7fa9d4", "#8a6d1f", "#d8c48a")
 STYLE = """
   .ground { fill: #ffffff; stroke: #b8bcc4 } .grid { stroke: #c9cdd4 } .one { stroke: #374151; stroke-dasharray: 4 3 }
@@ -118,18 +120,20 @@ def machine():
 
 
 def from_bench(data):
-    """Cases down, MPIs and directions across: times faster than the host, and the part of the limit."""
-    mpis = list(dict.fromkeys(row["mpi"] for row in data["rows"]))
+    """Cases down, MPIs and directions across: times faster than the host, and the part of the limit, where any case has one."""
+    mine = [row for row in data["rows"] if row["io"] == "mercutio" and row["op"] in ("write", "read")]
+    limited = [row for row in mine if row["of_limit"] is not None]
+    step = 2 if limited else 1
+    groups = list(dict.fromkeys((row["mpi"], op) for row in mine for op in ("write", "read")))
     columns, rows = ["case"], {}
-    for mpi in mpis:
-        for op in ("write", "read"):
-            columns += [f"{mpi}, {op}: x host", "of limit"]
-    for row in data["rows"]:
-        if row["io"] == "mercutio" and row["op"] in ("write", "read") and row["of_limit"] is not None:
-            place = 1 + 4 * mpis.index(row["mpi"]) + 2 * (row["op"] == "read")
-            rows.setdefault(row["case"], [row["case"]] + [None] * (len(columns) - 1))[place:place + 2] = [row["of_host"], row["of_limit"]]
+    for mpi, op in groups:
+        name, version = mpi.split("-", 1)
+        columns += [f"{MPIS.get(name, name)} {version}, {op}: x host", "of limit"][:step]
+    for row in limited or mine:
+        place = 1 + step * groups.index((row["mpi"], row["op"]))
+        rows.setdefault(row["case"], [row["case"]] + [None] * (len(columns) - 1))[place:place + step] = [row["of_host"], row["of_limit"]][:step]
     return [dict(columns=columns, rows=list(rows.values()),
-                 plot=dict(title="Times faster than the MPI's own I/O", label=0, values=list(range(1, len(columns), 2))[:len(SHADES)]))]
+                 plot=dict(title="Times faster than the MPI's own I/O", label=0, values=list(range(1, len(columns), step))[:len(SHADES)]))]
 
 
 def from_rows(data):
@@ -149,6 +153,15 @@ def tables_by(column, table, old, facts):
     return list(tables.values())
 
 
+def table_titled(title, table, old, facts):
+    """The table, titled, in the place of the one of that title or behind the others."""
+    tables = {one["title"]: one for one in old if "title" in one}
+    if "plot" in table:
+        table["plot"]["title"] = f"{title}: {table['plot']['title'][0].lower()}{table['plot']['title'][1:]}"
+    tables[title] = dict(title=title, **table, **facts)
+    return list(tables.values())
+
+
 def add(args):
     data = json.loads(Path(args.file).read_text())
     path = FOLDER / f"{args.name}.json"
@@ -157,8 +170,12 @@ def add(args):
     kept = json.loads(path.read_text()) if path.is_file() else {key: own.get(key, other) for key, other in (("title", args.name), ("about", ""), ("what", ""))}
     is_bench = isinstance(data, dict) and "geometric_means" in data
     facts = dict(date=datetime.date.today().isoformat(), commit=commit, command=args.command)
-    tables = from_bench(data) if is_bench else from_rows(data)
-    kept.update(facts, machine=machine(), tables=tables_by(args.by, *tables, kept.get("tables", []), facts) if args.by else tables)
+    tables, old = from_bench(data) if is_bench else from_rows(data), kept.get("tables", [])
+    if args.by:
+        tables = tables_by(args.by, *tables, old, facts)
+    if args.table:
+        tables = table_titled(args.table, *tables, old, facts)
+    kept.update(facts, machine=machine(), tables=tables)
     path.write_text(json.dumps(kept, indent=1) + "\n")
     return 0
 
@@ -169,7 +186,9 @@ def main():
         parser.add_argument("name")
         parser.add_argument("file")
         parser.add_argument("--command", required=True)
-        parser.add_argument("--by")
+        kind = parser.add_mutually_exclusive_group()
+        kind.add_argument("--by")
+        kind.add_argument("--table")
         return add(parser.parse_args(sys.argv[2:]))
     return write_or_check(dict(pages()), "scripts/results.py")
 

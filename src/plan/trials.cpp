@@ -17,9 +17,11 @@ constexpr i64 kClose = 200;             // percent of the best: likewise; the fi
 constexpr i64 kWorthwhile = 97;         // percent: what a way must at least gain
 constexpr i64 kClear = 70;              // percent: every cost below it is a gain without more pairs
 constexpr i64 kHopelessExpected = 300;          // percent of the fastest way so far: not tried
-constexpr i64 kGrant = 200, kGrowth = 2;   // budget in percent of a default access: at the begin, and with each call. 6 accesses after 200 calls
+// The budget in percent of a default access: a part is granted within the first calls, so that a job of few accesses risks little; the rest grows
+// with each call. 6 accesses after 200 calls.
+constexpr i64 kGrant = 200, kGrantGrowth = 20, kGrowth = 2;
 constexpr i64 kMostCharged = 300;       // percent of a trial; more is taken for an accident
-constexpr i64 kSurprise = 25;           // percent by which the model may be wrong
+constexpr i64 kSurprise = 25, kBadSurprise = 100;   // percent by which the model may be wrong: among ways of one kind, and of another
 constexpr size_t kRecent = 5;
 constexpr size_t kTellingRatios = 4, kRatiosPerOutlier = 8;
 constexpr i64 kChecksLost = 3;          // times that the default must be better to be taken again
@@ -70,8 +72,10 @@ i64 Trials::expected_percent(size_t way) const {
 }
 
 bool Trials::affordable(size_t way) const {
-  const i64 percent = expected_percent(way) + (ways_[way].costs.empty() ? kSurprise : 0);
-  return spent_ + std::max<i64>(0, percent - 100) <= kGrant + kGrowth * calls_;
+  const Tried& one = ways_[way];
+  const i64 surprise = !one.costs.empty() ? 0 : one.expected.cost > 0 ? kBadSurprise : kSurprise;
+  const i64 budget = std::min(kGrant, kGrantGrowth * calls_) + kGrowth * calls_;
+  return spent_ + std::max<i64>(0, expected_percent(way) + surprise - 100) <= budget;
 }
 
 void Trials::add_ratio(i64 of_default, i64 of_other) {

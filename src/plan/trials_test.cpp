@@ -94,6 +94,22 @@ TEST(Trials, NothingBetterEndsAtOnce) {
   EXPECT_LE(found.adapted, 1.03 * found.by_default);
 }
 
+// By the model, a way of another kind is nearly as fast as the default, or far faster.
+TEST(Trials, AJobOfFewAccessesRisksLittle) {
+  const auto first_trial = [](i64 expected) {
+    Trials trials({{}, {100, expected}});
+    i64 calls = 1;
+    while (trials.way() == 0 && calls < 100) {
+      trials.saw(1'000'000);
+      ++calls;
+    }
+    return calls;
+  };
+  EXPECT_GT(first_trial(960'000), 4);
+  EXPECT_LE(first_trial(960'000), 8);
+  EXPECT_LE(first_trial(150'000), 4);
+}
+
 TEST(Trials, OneWayNeedsNoTrial) {
   const Trials trials(all_equal(1));
   EXPECT_TRUE(trials.decided());

@@ -14,10 +14,12 @@ constexpr double kMemoryMegabytesPerSecond = 4000;
 constexpr i64 kMostDepth = 4;
 constexpr double kDeeperSaves = 0.03;   // what windows in flight beyond two hide of a storage that is uneven
 
-// Ranks move their own runs, some of them at a time. Unlike an exchange, this depends little on what isn't known of the machine.
+// Ranks move their own runs, some of them at a time: of writes to a file, one on each node, as its kernel locks the file for them. Unlike an
+// exchange, this depends little on what isn't known of the machine.
 double cost_alone(const planning::Planner& p) {
   const double bytes = static_cast<double>(p.pattern.bytes), run = static_cast<double>(std::max<i64>(1, p.pattern.run_bytes));
-  const double at_a_time = static_cast<double>(std::max<i64>(1, std::min(p.pattern.participants, p.nodes() * p.per_node())));
+  const i64 of_node = p.pattern.direction == Direction::kWrite ? 1 : p.per_node();
+  const double at_a_time = static_cast<double>(std::max<i64>(1, std::min(p.pattern.participants, p.nodes() * of_node)));
   const double request = p.layout.cached ? kRequestSeconds : kSlowRequestSeconds;
   return bytes / run * request / at_a_time + bytes / (at_a_time * kMemoryMegabytesPerSecond * 1e6);
 }

@@ -26,7 +26,7 @@ TARBALL = $(DIST)/mercutio-$(VERSION).tar.gz
 
 .DEFAULT_GOAL := build
 SETS = demo segmentation check fuzz suites storage bars slurm apps cross musl languages docs packages
-.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-report bench-nodes bench-predict bench-many-ranks bench-messages bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross musl bench-stampi bars-remote languages s3 drivers \
+.PHONY: demo segmentation check build test unit suites apps storage slurm model-long programs-long ulfm-long reproducible fuzz fuzz-python bench bench-adapt bench-change bench-report bench-nodes bench-predict bench-many-ranks bench-messages bench-opens bench-remote bench-site bench-storage scale sanitize asan tsan docs report-picture report-opens bench-tracing install dist wheel deb recipes packages tidy thread-safety format clean cross musl bench-stampi bars-remote languages s3 drivers \
         $(SETS:%=setup-%)
 
 $(SETS:%=setup-%): setup-%:
@@ -241,6 +241,10 @@ report-opens:
 # What it costs to open and close files on duplicates of a communicator, beside the MPIs' own I/O. Some minutes.
 bench-opens: build
 	@python3 bench/opens.py --build $(BUILD)
+
+# What a change does to the speed on one node: make bench-change BASE=origin/main. An hour on a quiet machine.
+bench-change: build
+	@python3 bench/change.py $(BASE) --build $(BUILD) --check
 
 # How long messages take to ranks that wait in a collective access.
 bench-messages: build

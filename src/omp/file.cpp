@@ -190,7 +190,7 @@ namespace {
 Error unknown_runtime() {
   return Error{ErrorClass::kComm,
                "the program's OpenMP runtime lacks GOMP_single_copy_start, by which the threads of a team meet: build "
-               "the program with GCC, Clang or Intel's compilers",
+               "the program with GCC, Clang or Intel's compilers, and not with a static libgomp",
                ENOTSUP};
 }
 

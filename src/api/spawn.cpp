@@ -3,9 +3,11 @@
 // gives them the variables: PMIX_ENVAR, or env before Open MPI 5.
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,17 +36,29 @@ const char* key_of_variables() {
   return before_5 ? "env" : "PMIX_ENVAR";
 }
 
+void say_too_long(std::size_t bytes) {
+  static std::once_flag said;
+  std::call_once(said, [&] {
+    std::fprintf(stderr,
+                 "mercutio: LD_PRELOAD has %zu characters, and MPI_Comm_spawn hands on at most %zu: the processes that it starts may have Open MPI's own "
+                 "I/O, and a file that they open together with this one would never be open. Preload by a shorter path, such as a link to the folder\n",
+                 bytes, kMostBytes - std::strlen("LD_PRELOAD="));
+  });
+}
+
 // Lines of NAME=value, as many as have room, LD_PRELOAD first; empty: there is none.
 std::string variables_after(std::string lines) {
   const char* const preload = std::getenv("LD_PRELOAD");
   if (!preload || !*preload || lines.find("LD_PRELOAD=") != std::string::npos) return "";
   const auto add = [&](const std::string& line) {
-    if (lines.size() + 1 + line.size() <= kMostBytes) lines += (lines.empty() ? "" : "\n") + line;
+    const bool fits = lines.size() + 1 + line.size() <= kMostBytes;
+    if (fits) lines += (lines.empty() ? "" : "\n") + line;
+    return fits;
   };
-  add(std::string("LD_PRELOAD=") + preload);
+  if (!add(std::string("LD_PRELOAD=") + preload)) say_too_long(std::strlen(preload));
   for (char** variable = environ; *variable; ++variable) {
     const std::string_view line = *variable;
-    if (line.starts_with("MERCUTIO_") && line.find('\n') == std::string_view::npos) add(std::string(line));
+    if (line.starts_with("MERCUTIO_") && line.find('\n') == std::string_view::npos) (void)add(std::string(line));
   }
   return lines;
 }

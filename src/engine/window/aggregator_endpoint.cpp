@@ -68,19 +68,22 @@ class AggregatorEndpoint final : public WindowEndpoint {
     return next_ != next_before || completed_ != completed_before;
   }
 
-  // Of some windows at a time, which are few messages to servers and no large list.
+  // Of some windows at a time, which are few messages to servers and no large list. There may be any number of them without data.
   void lock_ahead() {
     constexpr size_t kMostRanges = 256;
+    constexpr i64 kMostWindows = 4096;
     std::vector<IoPiece> ranges;
+    announced_ = std::max(announced_, next_);
+    const i64 end = std::min(buffer_.windows(), announced_ + kMostWindows);
     (void)attempt([&] {
-      for (; announced_ < buffer_.windows(); ++announced_) {
+      for (; announced_ < end; ++announced_) {
         const FileRange window = buffer_.window(announced_);
         const bool follows = !ranges.empty() && ranges.back().offset + ranges.back().bytes == window.begin;
         if (!follows && ranges.size() == kMostRanges) break;
         if (follows) ranges.back().bytes += window.bytes();
         else ranges.push_back({window.begin, nullptr, window.bytes()});
       }
-      context_.file.storage->will_write(ranges);
+      if (!ranges.empty()) context_.file.storage->will_write(ranges);
       return ok_status();
     });
   }
@@ -103,13 +106,12 @@ class AggregatorEndpoint final : public WindowEndpoint {
     }
   }
 
-  // Windows that all ranks have finished are not read: no rank needs them.
+  // Windows that all ranks have finished are not read: no rank needs them. One that is being read nonetheless still has its slot.
   void read_ahead(i64 finished) {
     if (next_ < finished) skip_to(finished);
-    i64 limit = std::min(buffer_.windows(), finished + buffer_.depth());
+    i64 limit = std::min(buffer_.windows(), std::min(finished, completed_) + buffer_.depth());   // at most all: the next operation counts from there
     if (sparse()) {
-      // At most all: the next operation counts from there.
-      buffer_.set_available(std::min(finished + buffer_.depth(), buffer_.windows()));
+      buffer_.set_available(limit);
       limit = std::min(limit, requested_by_all());
     }
     for (bool first = true; next_ < limit && (first || pending_.overlaps()); first = false) {

@@ -56,10 +56,15 @@ class KeptGroups {
     std::lock_guard guard(mutex_);
     groups_.push_back(group);
   }
+  // In the order of their numbers, as their ends are collective: threads may have kept them in another order on each rank.
   void forget_all() {
     std::vector<RankGroupRef> groups;
-    std::lock_guard guard(mutex_);
-    groups.swap(groups_);
+    {
+      std::lock_guard guard(mutex_);
+      groups.swap(groups_);
+    }
+    std::sort(groups.begin(), groups.end(), [](const RankGroupRef& a, const RankGroupRef& b) { return a->id() < b->id(); });
+    for (RankGroupRef& group : groups) group = nullptr;
   }
 
  private:
@@ -167,15 +172,23 @@ std::pair<KnownRanks, RankGroupRef> recall(MPI_Comm user) {
   return known ? std::pair{known->kept, known->in_use.lock()} : std::pair<KnownRanks, RankGroupRef>{};
 }
 
+// Gives the communicator its attribute, with nothing in it yet. False: it has none.
+bool can_remember(MPI_Comm user) {
+  return attempt_or(false, [&] {
+    std::lock_guard guard(attributes());
+    if (find_attribute(user)) return true;
+    auto made = std::make_unique<OnComm>();
+    if (PMPI_Comm_set_attr(user, comm_keyval(), made.get()) != MPI_SUCCESS) return false;
+    (void)made.release();
+    return true;
+  });
+}
+
+// `keep` is the same on all ranks, as then each finds the group in the next open without asking the others.
 void remember(MPI_Comm user, const KnownRanks& ranks, bool keep, bool alone) {
   std::lock_guard guard(attributes());
-  OnComm* known = find_attribute(user);
-  if (known && known->kept.group) return;   // another thread was first
-  if (!known) {
-    auto made = std::make_unique<OnComm>();
-    if (PMPI_Comm_set_attr(user, comm_keyval(), made.get()) != MPI_SUCCESS) return;
-    known = made.release();
-  }
+  OnComm* const known = find_attribute(user);
+  if (!known || known->kept.group) return;   // another thread was first
   known->in_use = ranks.group;
   if (!keep) return;
   known->kept = ranks;
@@ -195,7 +208,8 @@ Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
   const bool of_world = is_of_world(user);
   const bool is_kept = of_world && !found;
   if (is_kept) found = kept_groups().find(user);
-  const bool keep = (is_kept && found) || (kept_groups().has_room() && (of_world || !reaches_other_worlds(user)));
+  const bool wanted = (is_kept && found) || (kept_groups().has_room() && (of_world || !reaches_other_worlds(user)));
+  const bool keep = can_remember(user) && wanted;
   const i64 id = found ? found->id() : 0;
   const FilePlace drawn = id != 0 && found->rank() == 0 ? found->draw() : kNoPlace;
   std::int64_t mine[] = {id, -id, keep ? 0 : 1, drawn.tags, drawn.memory}, all[5] = {};

@@ -14,6 +14,9 @@ using ConstBytes = std::span<const std::byte>;
 inline constexpr i64 KiB = 1024;
 inline constexpr i64 MiB = 1024 * KiB;
 
+// No file reaches farther: offsets from here on are marks of locks (storage/writer_group.h), and sums of two offsets fit into an i64.
+inline constexpr i64 kMostFileBytes = (i64{1} << 62) - 2;
+
 enum class Direction { kRead, kWrite };
 
 }  // namespace mercutio

@@ -28,7 +28,7 @@ struct MarkRange {
   i64 begin = 0, end = 0;
 };
 
-inline constexpr i64 kFirstMark = i64{1} << 62;
+inline constexpr i64 kFirstMark = kMostFileBytes + 2;
 inline constexpr i64 kWritersTurn = kFirstMark - 1;   // held by a writer that waits for its mark: no new exclusion is granted
 inline constexpr i64 kLockersTurn = kFirstMark - 2;   // held by an open that waits for an exclusive lock of a range
 inline constexpr i64 kEndOfMarks = INT64_MAX;

@@ -134,26 +134,35 @@ Status OpenFile::change_info(const InfoItems& info, Status argument_error, Arriv
   const i64 begun_ns = arrival.start_ns > 0 ? now_ns() : 0;
   MERCUTIO_TRY(wait_for(broadcast(blocking_channel(), 0, message)));
   if (arrival.start_ns > 0 && comm_->rank() > 0) arrival.waited_ns = now_ns() - begun_ns;
-  if (mine && !message.empty()) mine = attempt([&] { return take_info(message, info); });
-  return agreed(std::move(mine), &arrival);
+  std::shared_ptr<HintSet> changed;
+  FixedHints fixed;
+  if (mine && !message.empty()) mine = attempt([&] { return make_hints(message, info, changed, fixed); });
+  MERCUTIO_TRY(agreed(std::move(mine), &arrival));
+  {
+    std::lock_guard lock(mutex_);
+    hints_ = std::move(changed);
+    ++hints_edition_;
+    fixed_hints_ = fixed;
+  }
+  if (trace_ && (trace_->wants_hints() || trace_->keeps_steps())) (void)attempt([&] { return trace_hints(), ok_status(); });
+  return ok_status();
 }
 
-Status OpenFile::take_info(std::span<const std::byte> message, const InfoItems& info) {
+// The hints as the call changes them. They take effect when all ranks have made theirs, as plans made of different ones differ.
+Status OpenFile::make_hints(std::span<const std::byte> message, const InfoItems& info, std::shared_ptr<HintSet>& changed, FixedHints& fixed) const {
   WireReader reader(message);
   const InfoItems from_rank_zero = reader.items();
   if (reader.failed()) return Error{ErrorClass::kIntern, "the hints of rank 0 arrived damaged"};
   {
     std::lock_guard lock(mutex_);
-    auto changed = std::make_shared<HintSet>(*hints_);
-    apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
-    if (comm_->rank() == 0) resolve_hints(*changed);
-    if (speaks_of_hints()) context_.hints->reporter.warn(*changed);
-    warn_of_conflicts(info);
-    hints_ = std::move(changed);
-    ++hints_edition_;
-    for (const auto& [key, value] : from_rank_zero) fix_hint(fixed_hints_, key);
+    changed = std::make_shared<HintSet>(*hints_);
+    fixed = fixed_hints_;
   }
-  if (trace_ && (trace_->wants_hints() || trace_->keeps_steps())) trace_hints();
+  apply_agreed_hints(*changed, from_rank_zero, info, HintTime::kAnyTime);
+  if (comm_->rank() == 0) resolve_hints(*changed);
+  if (speaks_of_hints()) context_.hints->reporter.warn(*changed);
+  warn_of_conflicts(info);
+  for (const auto& [key, value] : from_rank_zero) fix_hint(fixed, key);
   return ok_status();
 }
 

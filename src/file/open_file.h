@@ -215,8 +215,8 @@ class OpenFile final : public File {
   void warn_of_conflicts(InfoItems info) const;
   void report_adapting();   // at the end
   Status change_info(const InfoItems& info, Status argument_error, Arrival& arrival);
-  Status take_info(std::span<const std::byte> message, const InfoItems& info);
-  void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
+  Status make_hints(std::span<const std::byte> message, const InfoItems& info, std::shared_ptr<HintSet>& changed, FixedHints& fixed) const;
+  static void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
 
   // views.cpp
   std::shared_ptr<const FileView> current_view() const;

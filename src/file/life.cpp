@@ -13,7 +13,8 @@ namespace mercutio {
 
 i64 InFlight::enter(i64 tag) {
   std::lock_guard lock(mutex_);
-  if (tag >= 0) entered_.push_back({next_number_, tag});
+  const bool owned = std::any_of(entered_.begin(), entered_.end(), [tag](const Entered& one) { return one.tag == tag; });
+  if (tag >= 0) entered_.push_back({next_number_, tag, !owned});
   ++count_;
   return next_number_++;
 }
@@ -21,14 +22,23 @@ i64 InFlight::enter(i64 tag) {
 void InFlight::leave(i64 number) {
   std::lock_guard lock(mutex_);
   --count_;
-  std::erase_if(entered_, [number](const Entered& one) { return one.number == number; });
+  if (const auto own = find(number); own != entered_.end()) {
+    const auto next = std::find_if(own + 1, entered_.end(), [own](const Entered& one) { return one.tag == own->tag; });
+    if (own->owns_tag && next != entered_.end()) next->owns_tag = true;
+    entered_.erase(own);
+  }
   changed_.notify_all();
+}
+
+std::vector<InFlight::Entered>::iterator InFlight::find(i64 number) {
+  const auto found = std::lower_bound(entered_.begin(), entered_.end(), number, [](const Entered& one, i64 wanted) { return one.number < wanted; });
+  return found != entered_.end() && found->number == number ? found : entered_.end();
 }
 
 bool InFlight::owns_tag(i64 number) {
   std::lock_guard lock(mutex_);
-  const auto own = std::find_if(entered_.begin(), entered_.end(), [number](const Entered& one) { return one.number == number; });
-  return own == entered_.end() || std::none_of(entered_.begin(), own, [own](const Entered& one) { return one.tag == own->tag; });
+  const auto own = find(number);
+  return own == entered_.end() || own->owns_tag;
 }
 
 template <class Condition>

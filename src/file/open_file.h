@@ -42,7 +42,9 @@ class InFlight {
   std::atomic<i64> count_{0};   // changed under the lock
   struct Entered {
     i64 number, tag;
+    bool owns_tag;
   };
+  std::vector<Entered>::iterator find(i64 number) MERCUTIO_REQUIRES(mutex_);
   std::vector<Entered> entered_ MERCUTIO_GUARDED_BY(mutex_);   // in the order of the numbers
   i64 next_number_ MERCUTIO_GUARDED_BY(mutex_) = 0;
 };

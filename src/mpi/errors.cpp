@@ -64,8 +64,10 @@ int ErrorCodes::code_for(ErrorClass cls, const std::string& text) {
   auto known = code_of_.find({cls, shown});
   if (known != code_of_.end()) return known->second;
   int code = mpi_class(cls);
-  if (text_of_.size() >= kMostCodes && last_of_class_.count(cls)) {
-    code = last_of_class_[cls];
+  std::deque<int>& codes = of_class_[cls];
+  if (text_of_.size() >= kMostCodes && !codes.empty()) {
+    code = codes.front();
+    codes.pop_front();
     code_of_.erase({cls, text_of_[code]});
   } else if (PMPI_Add_error_code(mpi_class(cls), &code) != MPI_SUCCESS) {
     return mpi_class(cls);
@@ -73,7 +75,7 @@ int ErrorCodes::code_for(ErrorClass cls, const std::string& text) {
   PMPI_Add_error_string(code, shown.c_str());
   code_of_[{cls, shown}] = code;
   text_of_[code] = shown;
-  last_of_class_[cls] = code;
+  codes.push_back(code);
   return code;
 }
 

@@ -3,6 +3,7 @@
 // class gets the new text.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -27,7 +28,7 @@ class ErrorCodes {
   mutable std::mutex mutex_;
   std::map<std::pair<ErrorClass, std::string>, int> code_of_;
   std::map<int, std::string> text_of_;
-  std::map<ErrorClass, int> last_of_class_;
+  std::map<ErrorClass, std::deque<int>> of_class_;   // those whose text is the oldest first
 };
 
 }  // namespace mercutio

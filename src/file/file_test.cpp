@@ -165,6 +165,9 @@ TEST(File, HintNotesSayWhatBecameOfEachHint) {
     }
     EXPECT_TRUE(file->set_info({{"cb_nodes", "1"}}));
     EXPECT_EQ(value_of("cb_nodes"), "1");
+    Status damaged = me == 1 ? Status(Error{ErrorClass::kInfo, "no memory for the list"}) : ok_status();
+    EXPECT_EQ(class_of(file->set_info({{"cb_nodes", "2"}}, std::move(damaged))), ErrorClass::kInfo);
+    EXPECT_EQ(value_of("cb_nodes"), "1") << "all ranks keep the hints they had";
     EXPECT_TRUE(file->close());
   });
 }
@@ -232,6 +235,16 @@ TEST(File, PlacesThatNoFileHas) {
     AccessCall vast = call_of(Direction::kWrite, data);
     vast.memory.type = FlatType::lower(*far).value();
     EXPECT_EQ(class_of(file.access(vast)), ErrorClass::kCount);
+    // Displacement and offset are places of a file, but not their sum.
+    const i64 half = (i64{1} << 61) - 64;
+    const auto holed = make_resized(0, half, make_contiguous(8, byte_type()));
+    EXPECT_TRUE(file.set_view({2 * half, byte_type(), holed, "native", {}}));
+    EXPECT_EQ(class_of(file.access(call_of(Direction::kWrite, data))), ErrorClass::kArg);
+    AccessCall both = call_of(Direction::kWrite, data);
+    both.collective = true;
+    EXPECT_EQ(class_of(file.access(both)), ErrorClass::kArg);
+    EXPECT_TRUE(file.set_view({2 * half, byte_type(), byte_type(), "native", {}}));
+    EXPECT_EQ(class_of(file.access(call_of(Direction::kWrite, data, 256))), ErrorClass::kArg);
     EXPECT_TRUE(file.close());
   });
 }

@@ -81,7 +81,7 @@ Status check_reach(Operation& operation) {
   const auto fits = [&] { return end <= view.view->filetype->stream_bytes() && view.view->last_offset(end) <= kMostFileBytes; };
   if (!overflow && (operation.file_bytes == 0 || fits())) return ok_status();
   const i64 asked = std::exchange(operation.first_etype, 0);
-  return Error{ErrorClass::kArg, "the offset is beyond what a file can have: " + std::to_string(asked)};
+  return Error{ErrorClass::kArg, "the access reaches beyond what a file can have, from the offset " + std::to_string(asked) + " of its view"};
 }
 
 Access access_of(const Operation& operation) {

@@ -49,6 +49,7 @@ def parse_arguments():
     p.add_argument("--count", type=int, default=1500)
     p.add_argument("--tools", default="", help="folder of the test preloads")
     p.add_argument("--nodes", type=int, default=0, help="number of emulated nodes (default 0: none); all of them must see the folder of the files")
+    p.add_argument("--late-transfers", action="store_true", help="on storage that blocks: with a test preload, and --dir in no memory")
     p.add_argument("--runtime", help="a sanitizer's runtime library (libasan, libtsan), for a library that was built with it")
     p.add_argument("--seconds", type=int, default=20, help="a program that takes longer hangs")
     p.add_argument("--workers", type=int, default=2, help="jobs at a time")
@@ -93,6 +94,7 @@ class Runner:
     def command(self, seed, ranks, environment, arguments):
         args = self.args
         preload = [args.runtime] if args.runtime and args.io != "host" else []   # the runtime has to be first
+        preload += [os.path.join(os.path.abspath(args.tools), "liblate_transfers.so")] if args.late_transfers else []
         preload += [os.path.abspath(args.io)] if args.io != "host" else []
         preload += cluster.preloads(args.mpi, args.tools, on_nodes=self.nodes is not None)
         launcher = args.mpirun or "mpirun." + args.mpi

@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
@@ -160,16 +161,21 @@ void set_mount_traits(unsigned long magic, int fd, Traits& traits) {
   }
 }
 
-// Of the running kernel.
+// Of the running kernel; 0: not known, as there may be no descriptor left to ask with.
 std::uint64_t boot_number() {
+  static std::atomic<std::uint64_t> known{0};
+  if (const std::uint64_t number = known.load(std::memory_order_relaxed)) return number;
   std::string id;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);
-  return std::hash<std::string>()(id);
+  if (!std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id)) return 0;
+  const std::uint64_t number = std::hash<std::string>()(id) | 1;
+  known.store(number, std::memory_order_relaxed);
+  return number;
 }
 
-// A file system of this machine's own has other files than those with the same numbers on other machines.
+// A file system of this machine's own has other files than those with the same numbers on other machines. 0: it is not known which machine this is.
 i64 number_of(const struct stat& status, const Traits& traits) {
-  static const std::uint64_t boot = boot_number();
+  const std::uint64_t boot = traits.metadata_is_remote ? 1 : boot_number();
+  if (boot == 0) return 0;
   const std::uint64_t number = traits.metadata_is_remote ? status.st_ino : mix_hash(mix_hash(boot, status.st_dev), status.st_ino);
   return static_cast<i64>(number >> 1 | 1);
 }

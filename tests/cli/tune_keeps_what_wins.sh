@@ -40,11 +40,12 @@ for mpi in mpich openmpi; do
   [ "$mpi" != mpich ] || export LD_PRELOAD="$TEST_BUILD/tests/tools/libmpich_yield.so"
   run() { timeout 60 "$MERCUTIO" run --trace=app.mtrace -- "${launcher[@]}" ./app in; }
   run
-  if [ "$mpi" = mpich ]; then what=(--pattern app.mtrace --to . -- "${launcher[@]}"); else what=(-- "${launcher[@]}" ./app in); fi
+  if [ "$mpi" = mpich ]; then what=(--pattern app.mtrace --to . -- "${launcher[@]}"); else what=(-- sh -c 'cd .. && exec "$@"' sh "${launcher[@]}" "$mpi/app" "$mpi/in"); fi
   code=0
   timeout 200 "$MERCUTIO" tune --trials 2 --pairs 5 --search romio_cb_write=enable --search cb_nodes=1 --json trials.json "${what[@]}" >out 2>err || code=$?
   [ "$code" = 0 ] || [ "$code" = 3 ] || fail "$mpi: code $code: $(cat out err)"
   lacks "$(cat out err)" "differently"
+  lacks "$(cat out)" "can't be compared"
   contains "$(cat trials.json)" '"romio_cb_write": "enable"'
   equals "$(find . -maxdepth 1 -name 'mercutio-tune.*')" ""
   for written in "$XDG_CONFIG_HOME"/mercutio/tuned/*.toml; do
@@ -53,6 +54,7 @@ for mpi in mpich openmpi; do
     "$MERCUTIO" hints --check "$written"
     contains "$(cat "$written")" 'application = "app"'
   done
+  fails 1 "the hints of the trials do not reach the program" "$MERCUTIO" tune --search cb_nodes=1 -- "${launcher[@]}" env MERCUTIO_PROFILE=0 ./app in
   # Ctrl-C: what was measured is told and kept, and no rank goes on.
   slow="${scratch##*/}-$mpi.sh"   # not that of a run beside this one
   printf '#!/bin/sh\n"$@"\ncode=$?\nsleep 1\nexit $code\n' >"$slow"

@@ -14,7 +14,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 
 from mercutio_tune import command, profile, space as spaces   # noqa: E402
-from mercutio_tune.runs import Process, Run, RunError, TooLong, digest, local_path   # noqa: E402
+from mercutio_tune.runs import CommandRunner, NotApplied, Process, Run, RunError, TooLong, digest, local_path   # noqa: E402
 from mercutio_tune.search import Search   # noqa: E402
 from mercutio_tune.verify import Pairs, sign_test   # noqa: E402
 
@@ -267,6 +267,39 @@ class TuneTest(unittest.TestCase):
             process.wait(1)
         self.assertTrue(pid.exists())
         self.assertFalse(Path(f"/proc/{pid.read_text().strip()}").exists(), "a process in a session of its own goes on")
+
+    # Stands in for the mercutio command: a run notes where its hints come from, as the library does where it can read them.
+    COMMAND = """#!/bin/sh
+case "$1" in
+  run) shift 2; exec "$@" ;;
+  report) cat "$2" ;;
+esac
+"""
+    APP = """cd away && echo data >out || exit 2
+[ -z "$IGNORED" ] && [ -r "$MERCUTIO_PROFILE" ] && notes="mercutio_adapt=disable (tuner $MERCUTIO_PROFILE:2): applied"
+cat >"$MERCUTIO_TRACE" <<END
+{"program": "app", "pattern": "1", "hosts": 1, "run": {"directory": "$PWD"}, "rank_traces": [{"held_seconds": 1}], "files": [
+  {"name": "out", "seconds": 1, "totals": {"collective_write.bytes": 5}, "by_rank": [], "texts": [{"kind": "notes", "text": "$notes"}]}]}
+END
+"""
+
+    def test_a_command_may_change_its_directory(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder.name)
+        os.mkdir("away")
+        os.mkdir("scratch")
+        Path("mercutio").write_text(self.COMMAND)
+        os.chmod("mercutio", 0o755)
+        runner = CommandRunner("./mercutio", "scratch", None, ["sh", "-c", self.APP], [], True)   # a relative folder
+        run = runner.run({"cb_nodes": "1"})
+        out = os.path.join(os.getcwd(), "away", "out")
+        self.assertEqual(run.digests, {out: digest(out)})
+        self.assertNotEqual(run.digests[out], "")
+        self.assertEqual(profile.place_of(run), out)
+        os.environ["IGNORED"] = "1"
+        self.addCleanup(os.environ.pop, "IGNORED")
+        with self.assertRaisesRegex(NotApplied, "do not reach the program"):
+            runner.run({"cb_nodes": "1"})
 
     def test_names_and_digests(self):
         self.assertEqual(local_path("ufs:/scratch/a"), "/scratch/a")

@@ -11,7 +11,7 @@ import time
 import warnings
 
 from . import profile, runs, space as spaces, stopped
-from .runs import CommandRunner, PatternRunner, RunError, TooLong
+from .runs import CommandRunner, NotApplied, PatternRunner, RunError, TooLong
 from .search import Search
 from .verify import Pairs, SURE, WORTH
 
@@ -296,6 +296,9 @@ def tune(mercutio, options, optuna):
             runs.end_descendants()
             tuning.rules.end_progress()
             return tuning.interrupted()
+        except NotApplied as error:
+            tuning.rules.end_progress()
+            return complain(str(error))
         except RunError as error:
             tuning.rules.end_progress()
             return complain(f"the run with the default can't be used: {error}" if not options.pattern else str(error))

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from .runs import local_path, sections
+from .runs import path_of, sections
 
 
 def folder():
@@ -103,4 +103,4 @@ def hints_in(path):
 
 
 def place_of(run):
-    return local_path(run.main_file["name"])
+    return path_of(run.job, run.main_file["name"])

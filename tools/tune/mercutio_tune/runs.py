@@ -20,6 +20,10 @@ class TooLong(Exception):
     """It was ended, because it took longer than it may."""
 
 
+class NotApplied(Exception):
+    """The hints of a trial have not reached the program: no run can be judged."""
+
+
 class Run:
     """What is known of a run that has ended well."""
 
@@ -54,6 +58,12 @@ def local_path(name):
     """Without the prefix of a driver: ufs:/a -> /a."""
     head, found, rest = name.partition(":")
     return rest if found and "/" not in head and len(head) > 1 and not rest.startswith("//") else name
+
+
+def path_of(job, name):
+    """Of a file of the job, which has its own working directory. Relative where that is ours."""
+    directory = job.get("run", {}).get("directory", "")
+    return os.path.join("" if directory == os.getcwd() or not os.path.isdir(directory) else directory, local_path(name))
 
 
 def digest(path):
@@ -161,15 +171,15 @@ class Runner:
     """Common to both kinds; `words` and `measure` differ."""
 
     def __init__(self, mercutio, folder, glob):
-        self.mercutio, self.folder, self.glob = mercutio, Path(folder), glob
+        self.mercutio, self.folder, self.glob = mercutio, Path(folder).absolute(), glob   # the command may change its directory
+        self.profile = self.folder / "trial.toml"
         self.count = 0
 
     def run(self, hints, limit=None):
         """A Run; RunError, TooLong."""
         self.count += 1
-        profile = self.folder / "trial.toml"
-        profile.write_text(sections(self.glob or "*", {"mercutio_adapt": "disable", **hints}), encoding="utf-8")   # a trial is what the hints make of it
-        environment = dict(os.environ, MERCUTIO_PROFILE=str(profile), MERCUTIO_WARN="0")
+        self.profile.write_text(sections(self.glob or "*", {"mercutio_adapt": "disable", **hints}), encoding="utf-8")   # a trial is what the hints make of it
+        environment = dict(os.environ, MERCUTIO_PROFILE=str(self.profile), MERCUTIO_WARN="0")
         environment.pop("MERCUTIO_REPORT", None)
         self.prepare(environment)
         log_path = self.folder / "log"
@@ -210,27 +220,35 @@ class CommandRunner(Runner):
         for path in self.remembered if self.fresh else ():
             Path(path).unlink(missing_ok=True)
 
+    def check_origin(self, run):
+        """NotApplied where no file has its hints from the trial's file."""
+        if not any(f" (tuner {self.profile}:" in notes for notes in run.notes):
+            raise NotApplied(f"the hints of the trials do not reach the program: no file of it has hints from {self.profile}. Reasons may be that the command sets "
+                             f"MERCUTIO_PROFILE, that its ranks can't read this file, or that none of its files matches '{self.glob or '*'}' (--file)")
+
     def measure(self, seconds, said):
         if not self.trace.exists():
             raise RunError("it left no trace: no MPI program that ends with MPI_Finalize was run under Mercutio")
         job = self.report(self.trace)
-        named = self.outputs or [local_path(file["name"]) for file in job["files"]
+        named = self.outputs or [path_of(job, file["name"]) for file in job["files"]
                                  if file["totals"].get("collective_write.bytes", 0) + file["totals"].get("independent_write.bytes", 0) > 0]
         for path in self.outputs:
             if not os.path.exists(path):
                 raise RunError(f"there is no {path} after it, which --output names")
         self.remembered.update(path for path in named if os.path.isfile(path))
         io_seconds = max(rank["held_seconds"] for rank in job["rank_traces"])
-        return Run(seconds, io_seconds, job, {path: digest(path) for path in named})
+        run = Run(seconds, io_seconds, job, {path: digest(path) for path in named})
+        self.check_origin(run)
+        return run
 
 
 class PatternRunner(Runner):
     def __init__(self, mercutio, folder, glob, pattern, launcher, place):
         super().__init__(mercutio, folder, glob)
-        self.pattern, self.launcher = pattern, launcher
+        self.pattern, self.launcher = os.path.abspath(pattern), launcher
         self.job = self.report(pattern)
         name = local_path(self.job["files"][0]["name"])
-        base = place or os.path.dirname(name) or "."
+        base = os.path.abspath(place or os.path.dirname(name))
         try:
             self.data = tempfile.TemporaryDirectory(prefix="mercutio-tune.", dir=base)
         except OSError as error:

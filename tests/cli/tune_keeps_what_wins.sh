@@ -25,6 +25,13 @@ done
 fails 2 "both are cb_nodes" "$MERCUTIO" tune --search cb_nodes=1,2 --search num_aggregators=2,4 -- touch ran
 fails 2 "must be a whole number from 1 to" "$MERCUTIO" tune --trials "$(printf '9%.0s' {1..300})" -- touch ran
 [ ! -e ran ] || fail "the command ran before the options were refused"
+fails 1 "there is no directory $scratch/none" "$MERCUTIO" tune --json none/all.json -- touch ran
+fails 1 "No such file" "$MERCUTIO" tune --verify none.toml -- touch ran
+fails 1 "holds no hints" "$MERCUTIO" tune --verify "$MERCUTIO" -- touch ran
+[ ! -e ran ] || fail "the command ran before the files were checked"
+code=0
+"$MERCUTIO" tune --help >/dev/full 2>err || code=$?
+equals "$code: $(cat err)" "1: mercutio tune: standard output: No space left on device"
 fails 1 "it ended with code 1" "$MERCUTIO" tune -- false
 fails 1 "it left no trace" "$MERCUTIO" tune -- true
 fails 1 "there is no such trace" "$MERCUTIO" tune --pattern none.mtrace

@@ -13,7 +13,7 @@ from pathlib import Path
 
 sys.path.insert(0, sys.argv.pop(1))
 
-from mercutio_tune import command, profile, space as spaces   # noqa: E402
+from mercutio_tune import command, files, profile, space as spaces   # noqa: E402
 from mercutio_tune.runs import CommandRunner, NotApplied, Process, Run, RunError, TooLong, digest, local_path   # noqa: E402
 from mercutio_tune.search import Search   # noqa: E402
 from mercutio_tune.verify import Pairs, sign_test   # noqa: E402
@@ -156,12 +156,46 @@ class TuneTest(unittest.TestCase):
     def test_stopped_without_a_place_for_the_table_it_can_go_on(self):
         first = Runner(self.cost)
         first.stop_after = 12
-        with self.assertRaises(OSError):
-            self.tune(first, "--trials", "20", "--json", f"{self.folder.name}/nowhere/all.json", *self.SEARCH)
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            _, code = self.tune(first, "--trials", "20", "--json", "/dev/full", *self.SEARCH)
+        self.assertEqual(code, command.STOPPED)
+        self.assertIn("--json /dev/full: No space", said.getvalue())
         second = Runner(self.cost)
         tuning, code = self.tune(second, "--trials", "20", *self.SEARCH)
         self.assertEqual(code, 0)
         self.assertLessEqual(second.count, 2 + 10 + 16)
+
+    def test_without_a_place_for_the_table_the_profile_is_kept(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            _, code = self.tune(Runner(self.cost), "--trials", "20", "--json", "/dev/full", *self.SEARCH)
+        self.assertEqual(code, 1)
+        self.assertIn("--json /dev/full: No space", said.getvalue())
+        self.assertIn("cb_nodes = 4", self.written.read_text())
+
+    def test_without_a_place_for_the_profile_the_result_is_said(self):
+        runner, place = Runner(self.cost), Path(self.folder.name) / "place"
+        trials = Path(self.folder.name) / "trials.json"
+        runner.cost = lambda hints: (place.write_text("in the way") if not place.exists() else None, self.cost(hints))[1]
+        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as complaint:
+            _, code = self.tune(runner, "--trials", "20", "--profile", str(place / "p.toml"), "--json", str(trials), *self.SEARCH)
+        self.assertEqual(code, 1)
+        self.assertIn("times as fast with cb_nodes=4 cb_buffer_size=16MiB", said.getvalue())
+        self.assertIn("the profile can't be written", complaint.getvalue())
+        self.assertEqual(json.loads(trials.read_text())["best"]["cb_nodes"], "4")
+
+    def test_files_are_checked_before_the_first_run(self):
+        nowhere, binary, file = f"{self.folder.name}/nowhere", Path(self.folder.name) / "binary", Path(self.folder.name) / "file"
+        binary.write_bytes(bytes(range(256)))
+        file.write_text("")
+        for words in (["--json", f"{nowhere}/all.json"], ["--json", self.folder.name], ["--profile", self.folder.name], ["--profile", f"{file}/p.toml"],
+                      ["--verify", nowhere], ["--verify", str(binary)], ["--verify", self.folder.name]):
+            runner = Runner(self.cost)
+            with self.assertRaises(files.FileError):
+                self.tune(runner, *words, *self.SEARCH)
+            self.assertEqual(runner.count, 0, words)
+        os.environ["XDG_CONFIG_HOME"] = str(file)
+        with self.assertRaisesRegex(files.FileError, "--profile FILE names another place"):
+            self.tune(Runner(self.cost), *self.SEARCH)
 
     def test_another_search_does_not_go_on(self):
         first = Runner(self.cost)

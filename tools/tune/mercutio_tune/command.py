@@ -3,6 +3,7 @@ default; 1 something is wrong; 2 wrong usage; 130 stopped."""
 import argparse
 import json
 import math
+import os
 import shlex
 import signal
 import sys
@@ -10,7 +11,7 @@ import tempfile
 import time
 import warnings
 
-from . import profile, runs, space as spaces, stopped
+from . import files, profile, runs, space as spaces, stopped
 from .runs import CommandRunner, NotApplied, PatternRunner, RunError, TooLong
 from .search import Search
 from .verify import Pairs, SURE, WORTH
@@ -132,8 +133,21 @@ def parse(words):
     return options
 
 
-def say(text):
-    print(f"mercutio tune: {text}", flush=True)
+unsaid = []    # errors of standard output, which end nothing
+
+
+def lose_output(error):
+    unsaid.append(error)
+    complain(f"standard output: {error.strerror}")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())   # what is left of it, too
+
+
+def say(text=None):
+    """Nothing: only what is still in the buffer."""
+    try:
+        print(f"mercutio tune: {text}" if text else "", end="\n" if text else "", flush=True)
+    except OSError as error:
+        lose_output(error)
 
 
 def complain(text):
@@ -226,14 +240,15 @@ class Tuning:
         pairs = self.pairs
         if self.rules.differing:
             complain(f"with some hints {', '.join(sorted(set(self.rules.differing)))} came out differently; these hints were left out, and this is an error worth a report")
-        stopped.forget(self.stopped_path())
         if kept:
-            stopped.forget(f"{self.path}.unverified")
-            profile.write(self.path, self.text(True))
             say(f"{unit} is {pairs.gain:.2f} times as fast with {listed(self.candidate)}")
             say(f"it won {pairs.wins} of {pairs.done} pairs of runs (sign test {pairs.level:.4f}); {self.runner.count} runs in all")
+            profile.write(self.path, self.text(True))
+            stopped.forget(f"{self.path}.unverified")
+            stopped.forget(self.stopped_path())
             say(f"written to {self.path}; later runs use it by themselves" if not self.options.profile else f"written to {self.path}; use it with MERCUTIO_PROFILE={self.path}")
             return 0
+        stopped.forget(self.stopped_path())
         if self.candidate:
             say(f"nothing is kept: {listed(self.candidate)} seemed better; it won {pairs.wins} of {pairs.done} pairs of runs "
                 f"at {pairs.gain:.2f} times the speed (needed: a sign test of at most {SURE} over {pairs.planned} pairs, and {WORTH} times)")
@@ -245,7 +260,7 @@ class Tuning:
         if self.search:
             self.candidate = self.candidate or self.search.best.hints
             stopped.write(self.stopped_path(), self.stopped_search(), self.search.trials[1:])   # first: what follows may fail
-        if self.options.json and hasattr(self, "runner"):
+        if hasattr(self, "runner"):
             self.write_json()
         if not self.search:
             complain("stopped; nothing was measured yet, and nothing is kept" if not self.options.verify else f"stopped; {self.options.verify} is as it was")
@@ -263,26 +278,33 @@ class Tuning:
         return STOPPED
 
     def write_json(self):
+        """False where it can't be written."""
+        if not self.options.json:
+            return True
         trials = [{"hints": trial.hints, "seconds": trial.value, "runs": trial.values, "trouble": trial.trouble} for trial in (self.search.trials if self.search else [])]
         pairs = {"default": self.pairs.default, "tuned": self.pairs.tuned} if self.pairs else None
-        with open(self.options.json, "w", encoding="utf-8") as stream:
-            json.dump({"trials": trials, "best": self.candidate, "pairs": pairs, "runs": self.runner.count}, stream, indent=1)
+        try:
+            with open(self.options.json, "w", encoding="utf-8") as stream:
+                json.dump({"trials": trials, "best": self.candidate, "pairs": pairs, "runs": self.runner.count}, stream, indent=1)
+        except OSError as error:
+            complain(f"--json {self.options.json}: {error.strerror}")
+            return False
+        return True
 
     def run(self, optuna):
+        self.candidate = files.check(self.options)
         self.begin()
         if profile.is_frozen(self.path) and not self.options.force:
             return complain(f"{self.path} is frozen; --force replaces it, --profile FILE writes another")
-        if self.options.verify:
-            self.candidate = profile.hints_in(self.options.verify)
-            if not self.candidate:
-                return complain(f"{self.options.verify} holds no hints")
-        else:
+        if not self.options.verify:
             self.find(optuna)
         kept = self.decide()
         self.rules.end_progress()
-        if self.options.json:
-            self.write_json()
-        return self.conclude(kept)
+        try:
+            code = self.conclude(kept)
+        except OSError as error:
+            code = complain(f"the profile can't be written: {error}")
+        return code if self.write_json() else 1
 
 
 def tune(mercutio, options, optuna):
@@ -296,7 +318,7 @@ def tune(mercutio, options, optuna):
             runs.end_descendants()
             tuning.rules.end_progress()
             return tuning.interrupted()
-        except NotApplied as error:
+        except (NotApplied, files.FileError) as error:
             tuning.rules.end_progress()
             return complain(str(error))
         except RunError as error:
@@ -308,10 +330,17 @@ def main(mercutio, words):
     for number in STOPS:
         signal.signal(number, signal.default_int_handler)
     try:
-        return prepared(mercutio, words)
+        code = prepared(mercutio, words)
+    except SystemExit as end:   # --help, and wrong usage
+        code = end.code
+    except OSError as error:    # the text of --help, which is longer than the buffer
+        lose_output(error)
+        code = 1
     except KeyboardInterrupt:
         complain("stopped; nothing was measured yet, and nothing is kept")
-        return STOPPED
+        code = STOPPED
+    say()
+    return code if code != 0 or not unsaid else 1
 
 
 def prepared(mercutio, words):

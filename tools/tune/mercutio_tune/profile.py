@@ -21,7 +21,7 @@ def path_for(run):
 
 def is_frozen(path):
     try:
-        return re.search(r"^frozen\s*=\s*true", Path(path).read_text(encoding="utf-8"), re.M) is not None
+        return re.search(r"^frozen\s*=\s*true", Path(path).read_text(encoding="utf-8", errors="replace"), re.M) is not None
     except OSError:
         return False
 
@@ -90,9 +90,13 @@ def write(path, text):
 
 
 def hints_in(path):
-    """The hints of a profile, as {hint: value}: what --verify compares."""
+    """The hints of a profile, as {hint: value}: what --verify compares. What is no text holds none."""
     hints, inside = {}, False
-    for line in Path(path).read_text(encoding="utf-8").splitlines():
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return hints
+    for line in text.splitlines():
         line = line.split(" #")[0].strip()
         if line.startswith("["):
             inside = line != "[profile]"

@@ -19,8 +19,25 @@ TEST(Program, IsCalledAsTheKernelSays) {
 TEST(Program, AScriptGoesByItsOwnName) {
   EXPECT_EQ(program_name_in("/usr/bin/python3\0-u\0runs/step.py\0a.nc\0"s, "python3\n"), "step.py");
   EXPECT_EQ(program_name_in("python3\0-c\0import a.b\0"s, "python3\n"), "python3");
-  EXPECT_EQ(program_name_in("python3\0-m\0module\0"s, "python3\n"), "python3");
   EXPECT_EQ(program_name_in("python3\0"s, "python3.11\n"), "python3.11");
+}
+
+TEST(Program, ValuesOfPythonsOptionsAreNoScripts) {
+  EXPECT_EQ(program_name_in("python3\0-W\0ignore\0x.py\0"s, "python3\n"), "x.py");
+  EXPECT_EQ(program_name_in("python3\0-W\0ignore::a.B\0x.py\0"s, "python3\n"), "x.py");
+  EXPECT_EQ(program_name_in("python3\0-X\0dev\0-u\0runs/x.py\0"s, "python3\n"), "x.py");
+  EXPECT_EQ(program_name_in("python3\0-Wignore\0-Xdev\0x.py\0m.py\0"s, "python3\n"), "x.py");
+  EXPECT_EQ(program_name_in("python3\0-uW\0ignore\0x.py\0"s, "python3\n"), "x.py");
+  EXPECT_EQ(program_name_in("python3\0--check-hash-based-pycs\0always\0x.py\0"s, "python3\n"), "x.py");
+  EXPECT_EQ(program_name_in("python3\0-m\0waves\0in.nml\0"s, "python3\n"), "waves");
+  EXPECT_EQ(program_name_in("python3\0-W\0ignore\0-um\0waves.run\0"s, "python3\n"), "waves.run");
+  EXPECT_EQ(program_name_in("python3\0-mwaves\0"s, "python3\n"), "waves");
+  EXPECT_EQ(program_name_in("python3\0-m\0mpi4py\0x.py\0"s, "python3\n"), "x.py");
+  EXPECT_EQ(program_name_in("python3\0-mmpi4py\0-m\0waves\0"s, "python3\n"), "waves");
+  EXPECT_EQ(program_name_in("python3\0-\0in.nml\0"s, "python3\n"), "python3");
+  EXPECT_EQ(program_name_in("python3\0-uc\0import a.b\0"s, "python3\n"), "python3");
+  EXPECT_EQ(program_name_in("python3\0-m\0"s, "python3\n"), "python3");
+  EXPECT_EQ(program_name_in("perl\0-W\0x.pl\0"s, "perl\n"), "x.pl") << "these are Python's";
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <memory>
 #include <string>
@@ -10,6 +12,17 @@
 #include "insight/recorder.h"
 
 namespace mercutio {
+
+// Pieces are in no directory of others, as /tmp may be.
+inline std::string own_folder() {
+  struct Folder {
+    std::string name = ::testing::TempDir() + "recorder-test-XXXXXX";
+    Folder() { EXPECT_NE(::mkdtemp(name.data()), nullptr); }
+    ~Folder() { ::rmdir(name.c_str()); }
+  };
+  static const Folder folder;
+  return folder.name + "/";
+}
 
 inline std::unique_ptr<Recorder> make(RecorderOptions options = {}) {
   auto made = Recorder::make(options);

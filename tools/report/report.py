@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 def load(path):
     from mercutio_report.job import Job
-    with (sys.stdin if path == "-" else open(path, encoding="utf-8", errors="replace")) as stream:
+    with open(path, encoding="utf-8", errors="replace") as stream:
         return Job.load(stream)
 
 
@@ -26,7 +26,7 @@ def write(path, text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("job", help="the JSON, - for standard input")
+    parser.add_argument("job", help="the JSON")
     parser.add_argument("--html")
     parser.add_argument("--perfetto")
     parser.add_argument("--compare", help="the JSON of another run")

@@ -1,4 +1,14 @@
 # Bash completion for the mercutio command.
+
+# Where replies are files, blanks in them are quoted, and directories go on: _mercutio_files WORD
+_mercutio_files() {
+  local file
+  [ "${#COMPREPLY[@]}" -gt 0 ] || return 0
+  while IFS= read -r file; do
+    [ "$file" != "${COMPREPLY[-1]}" ] || compopt -o filenames
+  done < <(compgen -f -- "$1")
+}
+
 _mercutio() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if [ "$COMP_CWORD" -eq 1 ]; then
@@ -100,6 +110,7 @@ _mercutio() {
       esac
       ;;
   esac
+  _mercutio_files "$current"
   [[ "$current" != --h* || "${COMPREPLY[*]}" == *--help* ]] || COMPREPLY+=(--help)
 }
 complete -o default -F _mercutio mercutio

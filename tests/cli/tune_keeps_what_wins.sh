@@ -33,6 +33,12 @@ code=0
 "$MERCUTIO" tune --help >/dev/full 2>err || code=$?
 equals "$code: $(cat err)" "1: mercutio tune: standard output: No space left on device"
 fails 1 "it ended with code 1" "$MERCUTIO" tune -- false
+if /usr/bin/python3 -c 'import optuna' 2>/dev/null; then   # a folder of this name is no module, where another Python comes first
+  mkdir bin away away/optuna
+  printf '#!/bin/sh\nexec /usr/bin/python3 -S "$@"\n' >bin/python3
+  chmod +x bin/python3
+  (cd away && PATH="$scratch/bin:$PATH" fails 1 "it ended with code 1" "$MERCUTIO" tune -- false)
+fi
 fails 1 "it left no trace" "$MERCUTIO" tune -- true
 fails 1 "there is no such trace" "$MERCUTIO" tune --pattern none.mtrace
 

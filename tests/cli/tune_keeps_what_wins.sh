@@ -14,6 +14,16 @@ fails() {   # fails CODE TEXT COMMAND...
 fails 2 "nothing to run" "$MERCUTIO" tune
 fails 2 "must be hint=value,value" "$MERCUTIO" tune --search cb_nodes -- true
 [ -n "$(command -v python3)" ] || skip "there is no Python"
+# Each size of windows that is searched changes the plan.
+for machine in one_node:1 two_by_four:2; do
+  plan() { "$MERCUTIO" explain --machine "$root/tests/plan/machines/${machine%:*}.machine" --pattern "$root/tests/plan/patterns/interleaved_1m.pattern" "$@" | sed -n 's/^rounds: *\([^#]*\)#.*/\1/p'; }
+  [ -n "$(plan)" ] || fail "no rounds are explained"
+  values="$(PYTHONPATH="$root/tools/tune" python3 -c "
+from types import SimpleNamespace
+from mercutio_tune import space
+print(*space.windows(SimpleNamespace(nodes=${machine#*:}, file_system='ext4')))")"
+  for value in $values; do [ "$(plan --hint "cb_buffer_size=$value")" != "$(plan)" ] || fail "cb_buffer_size=$value changes nothing on $machine"; done
+done
 if ! python3 -c 'import optuna' 2>/dev/null && ! /usr/bin/python3 -c 'import optuna' 2>/dev/null; then
   fails 1 "python3-optuna" "$MERCUTIO" tune -- true
   skip "there is no Optuna"

@@ -255,6 +255,17 @@ class TuneTest(unittest.TestCase):
         self.assertIn("striping_factor", spaces.usual(run, fresh=True))
         self.assertNotIn("striping_factor", spaces.usual(run, fresh=False))
 
+    def test_the_usual_space_has_no_value_that_does_nothing(self):
+        run = Run(1, 1, job(**{"independent_write.small_calls": 3, "independent_write.strided_calls": 3, "independent_read.strided_calls": 3}), {})
+        space = spaces.usual(run, fresh=False)
+        for hint, default in (("cb_buffer_size", "8MiB"), ("mercutio_depth", "2"), ("ind_wr_buffer_size", "512KiB"), ("ind_rd_buffer_size", "4MiB"), ("mercutio_cache_bytes", "1MiB")):
+            self.assertIn(hint, space)
+            self.assertNotIn(default, space[hint], hint)
+        self.assertLess(list(space).index("mercutio_write_behind"), list(space).index("mercutio_cache_bytes"), "which does nothing without it")
+        self.assertNotIn("mercutio_read_ahead", space)
+        run.job["hosts"] = 4
+        self.assertNotEqual(spaces.usual(run, fresh=False)["cb_buffer_size"], space["cb_buffer_size"])
+
     def test_sign_test(self):
         self.assertAlmostEqual(sign_test(8, 8), 1 / 256)
         self.assertAlmostEqual(sign_test(7, 8), 9 / 256)

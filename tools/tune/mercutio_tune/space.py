@@ -35,27 +35,38 @@ def fixed_by_user(run):
     return fixed
 
 
+def windows(run):
+    """Sizes that change a plan (src/plan/rounds.cpp): without them a window has 512 KiB on one node, else mostly 2 MiB or a stripe."""
+    local = run.nodes == 1 and run.file_system not in STRIPED
+    return ["128KiB", "256KiB"] if local else ["256KiB", "512KiB", "1MiB"]
+
+
 def usual(run, fresh):
-    """{hint: values}, without the default, most promising first."""
+    """{hint: values}, without the default and what is the same, most promising first."""
     space = {}
     ranks = run.file_ranks
     if run.totals("collective_write.calls") + run.totals("collective_read.calls") > 0:
         space["mercutio_strategy"] = ["two_phase", "individual"]
         space["cb_nodes"] = [str(n) for n in sorted({1, *doublings(2, min(ranks, 64)), ranks})][-5:] if ranks > 1 else []
-        space["cb_buffer_size"] = ["1MiB", "4MiB", "16MiB", "64MiB"]
-        space["mercutio_depth"] = ["1", "2", "4"]
+        space["cb_buffer_size"] = windows(run)
+        space["mercutio_depth"] = ["1", "4"]
         if ranks > 1:
-            space["mercutio_exchange"] = ["messages", "shared_memory"]
+            space["mercutio_exchange"] = ["messages", "shared_memory"] if run.nodes > 1 else ["messages"]
         if run.nodes > 1:
-            space["mercutio_order"] = ["ring", "nd_shift", "nd_rank_shift"]
+            space["mercutio_order"] = ["ring", "nd_shift"]
     if run.totals("independent_write.strided_calls") > 0:
         space["romio_ds_write"] = ["enable", "disable"]
-        space["ind_wr_buffer_size"] = ["512KiB", "4MiB", "16MiB"]
+        space["ind_wr_buffer_size"] = ["64KiB", "4MiB", "16MiB"]
     if run.totals("independent_read.strided_calls") > 0:
         space["romio_ds_read"] = ["enable", "disable"]
-        space["ind_rd_buffer_size"] = ["1MiB", "4MiB", "16MiB"]
-    if run.totals("independent_write.small_calls") + run.totals("independent_read.small_calls") > 0:
-        space["mercutio_cache_bytes"] = ["256KiB", "1MiB", "8MiB"]
+        space["ind_rd_buffer_size"] = ["1MiB", "16MiB"]
+    writes, reads = run.totals("independent_write.small_calls"), run.totals("independent_read.small_calls")
+    if writes > 0:
+        space["mercutio_write_behind"] = ["enable"]
+    if reads > 0:
+        space["mercutio_read_ahead"] = ["enable"]
+    if writes + reads > 0:
+        space["mercutio_cache_bytes"] = ["256KiB", "8MiB"]   # does something where one of the two is on
     if fresh and run.file_system in STRIPED:
         space["striping_factor"] = ["1", "4", "16", "64"]
         space["striping_unit"] = ["1MiB", "4MiB", "16MiB"]

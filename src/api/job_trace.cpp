@@ -21,6 +21,7 @@
 #include "insight/output_file.h"
 #include "insight/piece_merge.h"
 #include "insight/recorder.h"
+#include "insight/site_file.h"
 #include "model/hints_sources.h"
 #include "mpi/calls.h"
 #include "mpi/mpi_header.h"
@@ -38,15 +39,22 @@ std::string wish(const char* name) {
   return !value || std::strcmp(value, "0") == 0 ? "" : value;
 }
 
-// 1: a file named after the program in the working directory. A directory: the same in that directory. Otherwise: the path of the
-// file.
+// A directory may be that of many jobs and users. All ranks know the batch system's number of the job, else that of the user.
+std::string name_in_folder() {
+  const std::string job = job_id();
+  return program_name() + "-" + (job.empty() ? "uid" + std::to_string(::getuid()) : harmless(job)) + std::string(kTraceSuffix);
+}
+
+bool is_folder(const std::string& path) {
+  struct stat state {};
+  return !path.empty() && (path.back() == '/' || (::stat(path.c_str(), &state) == 0 && S_ISDIR(state.st_mode)));
+}
+
+// 1: a file named after the program in the working directory. A directory: a file there. Otherwise: the path of the file.
 std::string trace_path_from(const std::string& value) {
   if (value.empty()) return value;
-  const std::string name = program_name() + std::string(kTraceSuffix);
-  if (value == "1") return absolute_path(name);
-  struct stat state {};
-  const bool folder = value.back() == '/' || (::stat(value.c_str(), &state) == 0 && S_ISDIR(state.st_mode));
-  return absolute_path(folder ? value + "/" + name : value);
+  if (value == "1") return absolute_path(program_name() + std::string(kTraceSuffix));
+  return absolute_path(is_folder(value) ? value + "/" + name_in_folder() : value);
 }
 
 void complain(const std::string& what, const std::string& why) {
@@ -61,7 +69,7 @@ bool write_file(const char* what, const std::string& path, i64 begun_ns, ConstBy
   if (!other_name) {
     std::fprintf(stderr, "mercutio: no %s: %s: %s\n", what, path.c_str(), text_of(other_name.error()).c_str());
   } else if (!other_name->empty()) {
-    std::fprintf(stderr, "mercutio: another job has written %s meanwhile: the %s of this one is %s\n", path.c_str(), what, other_name->c_str());
+    std::fprintf(stderr, "mercutio: another job has written %s: the %s of this one is %s\n", path.c_str(), what, other_name->c_str());
   }
   return other_name.ok();
 }
@@ -114,7 +122,9 @@ void JobTrace::tell_command(char what) const {
 }
 
 void JobTrace::begin(bool together) {
-  trace_path_ = trace_path_from(wish("MERCUTIO_TRACE"));
+  const std::string trace = wish("MERCUTIO_TRACE");
+  trace_path_ = trace_path_from(trace);
+  keeps_others_ = is_folder(trace) && trace != "1";
   const std::string report = wish("MERCUTIO_REPORT");
   report_path_ = report == "1" ? "-" : absolute_path(report);
   together_ = together;
@@ -211,7 +221,7 @@ bool JobTrace::conclude(const std::vector<std::byte>& pieces) const {
   const bool good = traces && !traces->empty(), file = trace_path_.empty() || is_plain_file(trace_path_);
   if (!good) complain("the ranks' pieces", traces ? "no memory to record anything" : traces.error().what);
   if (!file) complain(trace_path_, "it is no file");
-  const bool written = good && file && (trace_path_.empty() || write_file("trace", trace_path_, begun_ns_, pieces));
+  const bool written = good && file && (trace_path_.empty() || write_file("trace", trace_path_, keeps_others_ ? kNothingIsOlder : begun_ns_, pieces));
   if (good && !report_path_.empty()) tell_verdict(std::move(*traces));
   return written;
 }

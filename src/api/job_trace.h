@@ -44,7 +44,7 @@ class JobTrace {
   bool conclude(const std::vector<std::byte>& pieces) const;   // false: no trace is written that was asked for
   void tell_verdict(std::vector<RankTrace> traces) const;
 
-  bool together_ = false;
+  bool together_ = false, keeps_others_ = false;   // of traces of the same name
   int rank_ = 0, ranks_ = 1;
   i64 begun_ns_ = 0;                      // time of the begin, by the clock of file timestamps
   std::string trace_path_, report_path_;  // empty: not requested; report "-": stderr

@@ -84,12 +84,17 @@ _Unwind_Reason_Code visit_frame(_Unwind_Context* context, void* found) {
 
 }  // namespace
 
-JobIdentity job_identity() {
-  JobIdentity identity;
-  identity.job = first_set({"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID", "OAR_JOB_ID", "JOB_ID"});
+std::string job_id() {
+  std::string job = first_set({"SLURM_JOB_ID", "SLURM_JOBID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID", "OAR_JOB_ID", "JOB_ID"});
   // Where the elements of an array have one id. Slurm and PBS give each an id of its own.
   const std::string element = first_set({"LSB_JOBINDEX", "SGE_TASK_ID"});
-  if (!identity.job.empty() && !element.empty() && element != "0" && element != "undefined") identity.job += "." + element;
+  if (!job.empty() && !element.empty() && element != "0" && element != "undefined") job += "." + element;
+  return job;
+}
+
+JobIdentity job_identity() {
+  JobIdentity identity;
+  identity.job = job_id();
   identity.user = first_set({"USER", "LOGNAME"});
   identity.uid = static_cast<i64>(::getuid());
   if (identity.user.empty()) identity.user = name_of_user(::getuid());

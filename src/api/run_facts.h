@@ -9,6 +9,7 @@ namespace mercutio {
 
 // Lines "key=value": job, user, command, directory, MPI, Mercutio.
 std::string run_facts();
+std::string job_id();   // of the batch system; "": there is none
 JobIdentity job_identity();
 
 // The library above MPI-IO that this thread was called through ("h5py", "hdf5", "netcdf", ...), the outermost if there are several.

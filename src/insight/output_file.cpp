@@ -100,10 +100,12 @@ Result<std::string> write_stream(const std::string& path, ConstBytes data) {
 i64 ns_of(const timespec& time) { return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 std::string numbered(const std::string& path, int number) {
+  constexpr int kInOrder = 20;
   if (number == 1) return path;
+  const std::string what = std::to_string(number <= kInOrder ? number : static_cast<i64>(random_number() % 1'000'000'000));
   const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');
   const std::size_t end = dot == std::string::npos || dot <= name ? path.size() : dot;
-  return path.substr(0, end) + "." + std::to_string(number) + path.substr(end);
+  return path.substr(0, end) + "." + what + path.substr(end);
 }
 
 // Unless there is something. 0, or errno.
@@ -135,7 +137,7 @@ bool replace_older(const std::string& fresh, const std::string& path, i64 begun_
 
 // Returns which name the file has got.
 Result<std::string> publish(const std::string& fresh, const std::string& path, i64 begun_ns) {
-  constexpr int kMostNumber = 1000;
+  constexpr int kMostNumber = 40;
   int failed = EEXIST;
   for (int number = 1; number < kMostNumber && failed == EEXIST; ++number) {
     const std::string name = numbered(path, number);

@@ -77,6 +77,17 @@ TEST_F(OutputFile, WhatOthersHaveWrittenMeanwhileStays) {
   }
 }
 
+TEST_F(OutputFile, NothingIsReplacedWhereNothingIsOlder) {
+  const std::string path = folder_ + "app-7.mtrace";
+  std::set<std::string> names = {path};
+  EXPECT_EQ(write_output(path, kNothingIsOlder, bytes_of("1")).value(), "");
+  for (int job = 2; job <= 60; ++job) names.insert(write_output(path, kNothingIsOlder, bytes_of(std::to_string(job))).value());
+  EXPECT_EQ(names.size(), 60u);
+  EXPECT_EQ(text_of(path), "1");
+  EXPECT_EQ(text_of(folder_ + "app-7.20.mtrace"), "20");
+  EXPECT_EQ(entries(), 60);
+}
+
 // Each has a name of its own, whichever comes first; the one of an earlier job is replaced by one of them.
 TEST_F(OutputFile, JobsThatEndTogetherLoseNothing) {
   constexpr int kJobs = 8;

@@ -21,18 +21,6 @@ namespace {
 constexpr std::string_view kSuffix = ".mjob", kUsualName = "%u-%j-%p";
 constexpr std::size_t kLongestPart = 64;
 
-// "." first would hide the file, or lead out of the folder.
-std::string harmless(std::string_view value) {
-  std::string name(value.substr(0, kLongestPart));
-  for (char& c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-    if (!plain) c = '_';
-  }
-  if (name.empty()) return "none";
-  if (name[0] == '.') name[0] = '_';
-  return name;
-}
-
 std::string date(i64 seconds, const char* format) {
   const auto time = static_cast<time_t>(seconds);
   std::tm parts{};
@@ -107,6 +95,18 @@ std::string numbered(const std::string& path, int number) {
 }
 
 }  // namespace
+
+// "." first would hide the file, or lead out of the folder.
+std::string harmless(std::string_view value) {
+  std::string name(value.substr(0, kLongestPart));
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    if (!plain) c = '_';
+  }
+  if (name.empty()) return "none";
+  if (name[0] == '.') name[0] = '_';
+  return name;
+}
 
 Result<std::string> site_path(const std::string& pattern, const SiteFacts& facts) {
   std::string full = pattern, path;

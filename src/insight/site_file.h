@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 
@@ -17,6 +18,9 @@ struct SiteFacts {
 // in can't change the folder: of other characters than letters, digits, ".", "_" and "-" each becomes "_". A pattern that ends in "/",
 // or is a folder, gets "%u-%j-%p". The name ends in ".mjob".
 Result<std::string> site_path(const std::string& pattern, const SiteFacts& facts);
+
+// As a part of a name: at most 64 characters of these, none that hides the file or leads out of its folder; "none" of nothing.
+std::string harmless(std::string_view value);
 
 // Makes the folders, with the permissions of the one that they are in, and a new file, never through a symbolic link. Where there is one
 // of this name, a number is added. Only its owner reads it, and the group of its folder if that hands its group on (setgid).

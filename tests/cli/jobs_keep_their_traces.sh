@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# Jobs of one program at the same time, with one directory for their traces and one file for their reports: each has its own. A later job
-# replaces the first one's.
+# Jobs of one program, with one directory for their traces and one file for their reports: each has its own, in the directory also those
+# that come later. A file is replaced by a later job.
 . "$(dirname "$0")/lib.sh"
 cd "$scratch"
+unset SLURM_JOB_ID SLURM_JOBID PBS_JOBID LSB_JOBID FLUX_JOB_ID PJM_JOBID COBALT_JOBID OAR_JOB_ID JOB_ID
+mine="traces/app-uid$(id -u)"
 cat >app.c <<'C'
 #include <mpi.h>
 #include <stdio.h>
@@ -33,18 +35,37 @@ for mpi in mpich openmpi; do
   MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app second
   touch go
   wait $!
-  contains "$("$MERCUTIO" report traces/app.mtrace --json)" second
-  contains "$("$MERCUTIO" report traces/app.2.mtrace --json)" first
-  contains "$(cat err)" "the trace of this one is $PWD/traces/app.2.mtrace"
+  contains "$("$MERCUTIO" report "$mine.mtrace" --json)" second
+  contains "$("$MERCUTIO" report "$mine.2.mtrace" --json)" first
+  contains "$(cat err)" "the trace of this one is $PWD/$mine.2.mtrace"
   MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app third
-  contains "$("$MERCUTIO" report traces/app.mtrace --json)" third
-  equals "$(ls traces | wc -l)" 2
+  contains "$("$MERCUTIO" report "$mine.3.mtrace" --json)" third
+  SLURM_JOB_ID=7 MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app fourth 2>err
+  SLURM_JOB_ID=../8 MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app fifth 2>>err
+  equals "$(cat err)" ""
+  contains "$("$MERCUTIO" report traces/app-7.mtrace --json)" fourth
+  contains "$("$MERCUTIO" report traces/app-_._8.mtrace --json)" fifth
+  equals "$(ls traces | wc -l)" 5
+  for name in first second; do MERCUTIO_TRACE=one.mtrace timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app "$name"; done
+  contains "$("$MERCUTIO" report one.mtrace --json)" second
+  [ ! -e one.2.mtrace ] || fail "a file was not replaced"
+
+  # What another user has put there first: nothing of it is used, and the trace is there in the end.
+  if [ "$(id -u)" = 0 ]; then
+    mkdir traces/app-9.mtrace.pieces
+    chown 12345 traces/app-9.mtrace.pieces
+    SLURM_JOB_ID=9 MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app sixth 2>err
+    contains "$(cat err)" "belongs to another user; the trace is in memory only until the end"
+    equals "$(ls traces/app-9.mtrace.pieces 2>/dev/null)" ""
+    contains "$("$MERCUTIO" report traces/app-9.mtrace --json 2>/dev/null)" sixth
+    rm -r traces/app-9.mtrace*
+  fi
 
   # Killed: what it did is shown, and not what the last one did.
   MERCUTIO_TRACE=traces timeout 60 "$MERCUTIO" run -- "mpirun.$mpi" "${flags[@]}" ./app killed >/dev/null 2>&1 && fail "it was not killed"
-  contains "$("$MERCUTIO" report traces/app.mtrace --json 2>err)" killed
+  contains "$("$MERCUTIO" report "$mine.mtrace" --json 2>err)" killed
   contains "$(cat err)" "note: a later job has not ended, or was killed"
-  rm -r traces/app.mtrace.pieces
+  rm -r "$mine.mtrace.pieces"
 
   # The trace can't be written in the end: what was recorded stays.
   rm -f go first.open
@@ -65,14 +86,14 @@ for mpi in mpich openmpi; do
     runners+=($!)
   done
   for _ in $(seq 600); do [ "$(ls open.* 2>/dev/null | wc -l)" -lt 4 ] || break; sleep 0.05; done
-  "$MERCUTIO" report traces/app.mtrace --csv >running 2>err   # one of them, and nothing of the others
+  "$MERCUTIO" report "$mine.mtrace" --csv >running 2>err   # one of them, and nothing of the others
   equals "$(grep -c "file\." running) $(cut -d, -f3 running | sort -u | grep -c "file\.")" "2 1"
   touch go
   wait "${runners[@]}"
   equals "$(ls report*.txt | wc -l)" 4
   for job in 1 2 3 4; do
     trace="$(sed -n "s/.*: the trace of this one is //p" "err.$job")"
-    contains "$("$MERCUTIO" report "${trace:-traces/app.mtrace}" --json)" "file.$job"
+    contains "$("$MERCUTIO" report "${trace:-$mine.mtrace}" --json)" "file.$job"
   done
   cd ..
 done

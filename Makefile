@@ -275,6 +275,7 @@ bench-site: build
 	@python3 scripts/results.py add site $(BUILD)/site.json --command "make bench-site"
 
 install:
+	@case "$(PREFIX)" in *[[:space:]:]*) echo "PREFIX=$(PREFIX): no library can be preloaded from a path with a blank or a colon" >&2; exit 1 ;; esac
 	@$(MAKE) --no-print-directory build CMAKE_ARGS="$(UNTESTED) $(CMAKE_ARGS)"
 	@umask 022 && cmake --install $(BUILD) --prefix $(PREFIX)
 

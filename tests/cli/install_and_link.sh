@@ -3,6 +3,16 @@
 # linked through either uses the library without any preload.
 . "$(dirname "$0")/lib.sh"
 : "${TEST_BUILD:?}"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
+# Nothing can be preloaded from some prefixes, which is said before anything is built.
+contains "$(MAKEFLAGS="" make -C "$root" install BUILD="$scratch/none" PREFIX="$scratch/a prefix" 2>&1 || true)" "no library can be preloaded from"
+[ ! -e "$scratch/none" ] && [ ! -e "$scratch/a" ] || fail "it was built or installed anyway"
+# Absolute folders become relative ones, or are refused.
+printf 'include(%s/cmake/MercutioFolders.cmake)\nmessage("is ${CMAKE_INSTALL_LIBDIR}")\n' "$root" >"$scratch/folders.cmake"
+folders() { cmake -DCMAKE_INSTALL_PREFIX=/opt/m "-DCMAKE_INSTALL_LIBDIR=$1" -P "$scratch/folders.cmake" 2>&1 | tr -s ' \n' ' '; }
+equals "$(folders /opt/m/lib64)$(folders lib)" "is lib64 is lib "
+contains "$(folders /usr/lib)" "CMAKE_INSTALL_LIBDIR=/usr/lib: must be in CMAKE_INSTALL_PREFIX=/opt/m"
+contains "$(folders /opt/mm/lib)" "must be in CMAKE_INSTALL_PREFIX=/opt/m"
 prefix="$scratch/prefix"
 cmake --install "$TEST_BUILD" --prefix "$prefix" >"$scratch/log" 2>&1 || fail "$(tail -n 5 "$scratch/log")"
 installed="$prefix/bin/mercutio"

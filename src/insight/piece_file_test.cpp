@@ -32,11 +32,11 @@ class PieceFile : public ::testing::Test {
 TEST_F(PieceFile, IsInADirectoryOfTheUser) {
   EXPECT_EQ(refusal(path_), "");
   EXPECT_EQ(refusal(path_), "") << "the next rank of the node";
-  const bool root = ::geteuid() == 0;   // others can give nothing away, but "/" is not theirs
+  const bool root = ::geteuid() == 0;   // others can give nothing away, but /usr is not theirs
   if (root) {
     ASSERT_EQ(::chown((folder_ + "pieces").c_str(), 12345, 12345), 0);
   }
-  EXPECT_EQ(refusal(root ? path_ : "/host-1.piece"), "the directory for the ranks' pieces belongs to another user");
+  EXPECT_EQ(refusal(root ? path_ : "/usr/host-1.piece"), "the directory for the ranks' pieces belongs to another user");
 }
 
 TEST_F(PieceFile, LinksAreNotFollowed) {

@@ -37,7 +37,7 @@ void access(TraceSink& sink, i64 start_ns, i64 ns, i64 offset, i64 bytes) {
 // Two jobs with one name for their traces: each writes to a piece of its own.
 TEST(Recorder, LeavesThePieceOfAnotherJobAlone) {
   RecorderOptions options;
-  options.piece_path = own_folder() + "recorder-test-twice.piece";
+  options.piece_path = folder_of_tests() + "recorder-test-twice.piece";
   options.rank = 1, options.ranks = 8;
   auto first = make(options);
   auto sink = first->file(facts_of("first"));
@@ -82,7 +82,7 @@ TEST(Recorder, CountsAMillionAccessesInSixteenMebibytes) {
 
 TEST(Recorder, AnUnfinishedPieceIsReadFromItsFile) {
   RecorderOptions options;
-  options.piece_path = own_folder() + "recorder-test.piece";
+  options.piece_path = folder_of_tests() + "recorder-test.piece";
   options.rank = 3;
   options.ranks = 4;
   auto recorder = make(options);
@@ -247,7 +247,7 @@ TEST(Recorder, LittleRoomIsEnoughForAnyNumberOfFiles) {
 // The ranks of a node: each has a part of the file, also beside one that never began and one of an earlier job.
 TEST(Recorder, RanksOfANodeShareAFile) {
   RecorderOptions options;
-  options.piece_path = own_folder() + "recorder-test-node.piece";
+  options.piece_path = folder_of_tests() + "recorder-test-node.piece";
   options.ranks = 3;
   std::vector<std::unique_ptr<Recorder>> ranks;
   for (options.rank = 0; options.rank < 3; ++options.rank) {

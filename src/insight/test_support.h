@@ -13,8 +13,8 @@
 
 namespace mercutio {
 
-// Pieces are in no directory of others, as /tmp may be.
-inline std::string own_folder() {
+// Pieces are in no directory of other users, as /tmp may be.
+inline std::string folder_of_tests() {
   struct Folder {
     std::string name = ::testing::TempDir() + "recorder-test-XXXXXX";
     Folder() { EXPECT_NE(::mkdtemp(name.data()), nullptr); }

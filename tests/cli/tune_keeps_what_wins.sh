@@ -78,6 +78,7 @@ for mpi in mpich openmpi; do
     contains "$(cat "$written")" 'application = "app"'
   done
   fails 1 "the hints of the trials do not reach the program" "$MERCUTIO" tune --search cb_nodes=1 -- "${launcher[@]}" env MERCUTIO_PROFILE=0 ./app in
+  fails 1 "the hints of the trials do not reach the program" "$MERCUTIO" tune --search cb_nodes=1 --pattern app.mtrace --to . -- "${launcher[@]}" env MERCUTIO_PROFILE=0
   # Ctrl-C: what was measured is told and kept, and no rank goes on.
   slow="${scratch##*/}-$mpi.sh"   # not that of a run beside this one
   printf '#!/bin/sh\n"$@"\ncode=$?\nsleep 1\nexit $code\n' >"$slow"

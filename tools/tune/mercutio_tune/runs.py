@@ -172,7 +172,7 @@ class Runner:
 
     def __init__(self, mercutio, folder, glob):
         self.mercutio, self.folder, self.glob = mercutio, Path(folder).absolute(), glob   # the command may change its directory
-        self.profile = self.folder / "trial.toml"
+        self.profile, self.trace = self.folder / "trial.toml", self.folder / "trial.mtrace"
         self.count = 0
 
     def run(self, hints, limit=None):
@@ -202,12 +202,17 @@ class Runner:
             raise RunError("it did no I/O through MPI-IO")
         return job
 
+    def check_origin(self, run):
+        """NotApplied where no file has its hints from the trial's file."""
+        if not any(f" (tuner {self.profile}:" in notes for notes in run.notes):
+            raise NotApplied(f"the hints of the trials do not reach the program: no file of it has hints from {self.profile}. Reasons may be that the command sets "
+                             f"MERCUTIO_PROFILE, that its ranks can't read this file, or that none of its files matches '{self.glob or '*'}' (--file)")
+
 
 class CommandRunner(Runner):
     def __init__(self, mercutio, folder, glob, command, outputs, fresh):
         super().__init__(mercutio, folder, glob)
         self.command, self.outputs, self.fresh = command, outputs, fresh
-        self.trace = self.folder / "trial.mtrace"
         self.remembered = set()
 
     def words(self):
@@ -219,12 +224,6 @@ class CommandRunner(Runner):
         shutil.rmtree(f"{self.trace}.pieces", ignore_errors=True)
         for path in self.remembered if self.fresh else ():
             Path(path).unlink(missing_ok=True)
-
-    def check_origin(self, run):
-        """NotApplied where no file has its hints from the trial's file."""
-        if not any(f" (tuner {self.profile}:" in notes for notes in run.notes):
-            raise NotApplied(f"the hints of the trials do not reach the program: no file of it has hints from {self.profile}. Reasons may be that the command sets "
-                             f"MERCUTIO_PROFILE, that its ranks can't read this file, or that none of its files matches '{self.glob or '*'}' (--file)")
 
     def measure(self, seconds, said):
         if not self.trace.exists():
@@ -259,7 +258,9 @@ class PatternRunner(Runner):
         return words + (["--", *self.launcher] if self.launcher else [])
 
     def prepare(self, environment):
-        environment.pop("MERCUTIO_TRACE", None)
+        environment.pop("MERCUTIO_TRACE", None)   # which takes time: once is enough, as all replays are alike
+        if self.count == 1:
+            environment["MERCUTIO_TRACE"] = str(self.trace)
         self.clean()
 
     def clean(self):
@@ -273,4 +274,6 @@ class PatternRunner(Runner):
         result = json.loads(lines[-1])
         digests = {path.name: digest(path) for path in Path(self.data.name).iterdir()}
         self.clean()
+        if self.count == 1:
+            self.check_origin(Run(seconds, 0, self.report(self.trace), {}))
         return Run(seconds, result["io_seconds"], self.job, digests)

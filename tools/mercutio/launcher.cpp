@@ -356,6 +356,14 @@ std::string append_preload(const std::string& mine, const std::string& existing)
   return result + mine;
 }
 
+std::string without_mercutio(const std::string& preload) {
+  std::string text = preload;
+  std::replace(text.begin(), text.end(), ' ', ':');
+  Words libraries = split(text, ':');
+  std::erase_if(libraries, is_mercutio);
+  return joined(libraries, ":");
+}
+
 void reach_into_containers(Words& command, Variables& variables, const std::string& library) {
   std::string prefix;
   for (std::size_t i = 0; i + 1 < command.size(); ++i) {

@@ -41,6 +41,9 @@ bool is_mercutio(const std::string& library);   // by the name of its file
 // `mine` behind what is in `existing`, once: tools that wrap MPI_File_* forward to the next library. Another Mercutio gives way.
 std::string append_preload(const std::string& mine, const std::string& existing);
 
+// What is in a value of LD_PRELOAD beside Mercutio.
+std::string without_mercutio(const std::string& preload);
+
 // Where ranks start in containers (apptainer or singularity exec or run): the folder of `library` is bound there, and what ranks are to
 // have in their environment becomes what containers get. Others are left as they are.
 void reach_into_containers(Words& command, Variables& variables, const std::string& library);

@@ -34,4 +34,8 @@ std::string backend_file(const std::string& flavour) {
   return "libmercutio-" + flavour + ".so";
 }
 
+bool has_backend(const std::string& library, const std::string& flavour) {
+  return !resolved(directory_of(resolved(library)) + "/" + backend_file(flavour)).empty();
+}
+
 }  // namespace mercutio::tool

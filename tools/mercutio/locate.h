@@ -22,4 +22,7 @@ inline constexpr const char* kTrampoline = "libmercutio.so";
 inline constexpr const char* kFlavours[] = {"mpich", "openmpi", "abi"};
 std::string backend_file(const std::string& flavour);  // libmercutio-<flavour>.so
 
+// Whether `library`, a libmercutio.so, finds its backend: beside itself.
+bool has_backend(const std::string& library, const std::string& flavour);
+
 }  // namespace mercutio::tool

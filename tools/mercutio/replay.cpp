@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -16,6 +17,7 @@
 #include "insight/replay.h"
 #include "locate.h"
 #include "mpi_install.h"
+#include "mpi_library.h"
 #include "process.h"
 #include "run.h"
 #include "trace_file.h"
@@ -104,8 +106,11 @@ Start find_start(const ReplayOptions& options, i64 ranks) {
 
 // The launcher's whole line.
 Words line_of(const ReplayOptions& options, const Start& start, const Words& program) {
-  const std::string library = options.host ? "" : find_library(kTrampoline);
-  Variables variables = variables_for_ranks(library, {});
+  const std::string others = without_mercutio(environment("LD_PRELOAD"));
+  setenv("MERCUTIO_DISABLE", options.host ? "1" : "0", 1);   // whatever the user has set
+  setenv("LD_PRELOAD", others.c_str(), 1);
+  Variables variables = variables_for_ranks(options.host ? "" : find_library(kTrampoline), {});
+  if (options.host && !others.empty()) variables.emplace_back("LD_PRELOAD", others);
   if (!start.shim.empty()) {
     const auto preload = std::find_if(variables.begin(), variables.end(), [](const auto& one) { return one.first == "LD_PRELOAD"; });
     if (preload != variables.end())
@@ -115,6 +120,9 @@ Words line_of(const ReplayOptions& options, const Start& start, const Words& pro
   }
   Words line = start.words;
   line.insert(line.end(), program.begin(), program.end());
+  if (start.mpi.kind == LauncherKind::kNone) {
+    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  }
   return add_variables(start.mpi.kind, line, start.at, variables);
 }
 
@@ -135,6 +143,9 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
   const std::string program = folder + "/mercutio-replay-" + start.mpi.name, script = folder + "/script", result = folder + "/result";
   const std::string why = compile_program(start.mpi, "replay", {"main", "play", "script", "types", "data"}, program);
   if (!why.empty()) return complain("replay", "the replaying program can't be compiled", why);
+  const std::string flavour = library_of_program(program).flavour, library = library_to_preload().path;
+  if (!options.host && !flavour.empty() && !has_backend(library, flavour))
+    return complain("replay", start.mpi.name, "there is no " + backend_file(flavour) + " beside " + library + "; --host replays on the MPI's own I/O");
   std::ofstream out(script, std::ios::binary);
   out << script_of(replay, names);
   out.close();
@@ -156,6 +167,8 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
     }
     return code != 0 ? code : complain("replay", "the replaying program", "ended without a result");
   }
+  const std::string supplier = parse_flat_json(line)["io"];
+  if (!options.host && !flavour_of_library(supplier).empty()) return complain("replay", "the calls", "went to " + supplier + ", not to Mercutio");
   print_result(options, replay, line + "\n");
   const double wrong = number(parse_flat_json(line), "wrong");
   return wrong > 0 ? complain("replay", "what was read", std::to_string(static_cast<i64>(wrong)) + " bytes are neither what was written there nor zero") : 0;

@@ -61,7 +61,7 @@ int run(BenchOptions options) {
   print_report(field, report, measurements);
   if (report.rows.empty() && !options.patterns.empty())
     std::fprintf(stderr, "mercutio bench: no case has a name that begins with one of '%s'\n", options.patterns.c_str());
-  int code = report.failures > 0 || report.rows.empty() ? 1 : 0;
+  int code = report.failures > 0 || report.rows.empty() || field.refused || measurements.of_others ? 1 : 0;
   if (options.json_file.empty() && !options.plot_file.empty()) options.json_file = programs.path() + "/bench.json";
   if (!options.json_file.empty() && !write_json(options, field, report, measurements)) {
     std::fprintf(stderr, "mercutio bench: %s can't be written\n", options.json_file.c_str());

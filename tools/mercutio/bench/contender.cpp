@@ -8,6 +8,7 @@
 
 #include "../locate.h"
 #include "../mpi_install.h"
+#include "../mpi_library.h"
 #include "../process.h"
 
 namespace mercutio::tool {
@@ -83,11 +84,20 @@ struct Setting {
   bool crowded;
 };
 
+// What serves the calls of this contender: a libmercutio.so or, for the MPI's own I/O, nothing.
+std::string library_of(const std::string& io, const Setting& setting) {
+  if (io == "host" || io == "romio") return "";
+  return io == "against" ? resolved(setting.options.against) : setting.library;
+}
+
 Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& setting, const Words& launcher_options) {
-  const bool traced = io == "traced", recorded = io == "recorded", ours = io == "mercutio" || io == "against" || traced || recorded;
-  std::string preload = setting.shim;
+  const bool traced = io == "traced", recorded = io == "recorded";
+  const std::string mercutio = library_of(io, setting), given = environment("LD_PRELOAD");
+  const bool ours = !mercutio.empty();
+  std::string preload = without_mercutio(given);
+  if (!setting.shim.empty()) preload = append_preload(setting.shim, preload);
   for (const std::string& library : setting.measuring.preloads) preload = append_preload(library, preload);
-  if (ours) preload = append_preload(io == "against" ? resolved(setting.options.against) : setting.library, preload);
+  if (ours) preload = append_preload(mercutio, preload);
   Words line = surroundings(mpi, setting.crowded);
   line.push_back(mpi.launcher);
   const int at = static_cast<int>(line.size()) - 1;
@@ -98,11 +108,32 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
     line.insert(line.end(), {"--hint", hint});
   }
   Variables variables = setting.measuring.variables;
-  if (!preload.empty()) variables.emplace_back("LD_PRELOAD", preload);
+  if (!preload.empty() || !given.empty()) variables.emplace_back("LD_PRELOAD", preload);
+  variables.emplace_back("MERCUTIO_DISABLE", ours ? "0" : "1");
   if (traced) variables.emplace_back("MERCUTIO_TRACE", setting.program + ".mtrace");
   const std::string site = environment("MERCUTIO_SITE");
   if (ours) variables.emplace_back("MERCUTIO_SITE", !recorded ? "off" : site.empty() ? setting.program + "-%j" : site);
-  return {mpi.name, io, add_variables(mpi.kind, line, at, variables)};
+  return {mpi.name, io, add_variables(mpi.kind, line, at, variables), mercutio};
+}
+
+// Adds those that Mercutio serves, where the libraries are there.
+void add_ours(const Mpi& mpi, const Setting& setting, Field& field) {
+  const std::string linked = library_of_program(setting.program).flavour;
+  const std::string flavour = !linked.empty() ? linked : mpi.kind == LauncherKind::kOpenMpi ? "openmpi" : "mpich";
+  Words wanted;
+  for (const char* io : {"mercutio", "traced", "recorded"}) {
+    if (takes_part(setting.options, io)) wanted.push_back(io);
+  }
+  if (!setting.options.against.empty()) wanted.push_back("against");
+  for (const std::string& io : wanted) {
+    const std::string library = library_of(io, setting);
+    if (!library.empty() && has_backend(library, flavour)) {
+      field.contenders.push_back(make_contender(mpi, io, setting, {}));
+      continue;
+    }
+    field.refused |= !setting.options.io.empty() || io == "against";
+    if (!library.empty()) field.remarks.push_back(mpi.name + "/" + io + " is not measured: there is no " + backend_file(flavour) + " beside " + library);
+  }
 }
 
 }  // namespace
@@ -110,6 +141,14 @@ Contender make_contender(const Mpi& mpi, const std::string& io, const Setting& s
 MeasuringProgram pattern_program() {
   return {
       "mercutio-bench", {"main", "common", "side", "patterns", "irregular", "timing", "latency", "ior", "moved", "output"}, {}, {}};
+}
+
+std::string why_another(const Contender& contender, const std::string& printed, const std::string& supplier) {
+  if (printed.find("mercutio: no backend for this MPI") != std::string::npos) return "Mercutio has no backend for this MPI, and its own I/O was used";
+  if (contender.peer()) return is_mercutio(supplier) ? "its calls went to " + supplier : "";
+  const std::string real = resolved(supplier);   // a tool between them hides it
+  const bool another = !flavour_of_library(supplier).empty() || (is_mercutio(supplier) && !real.empty() && real != contender.library);
+  return another ? "its calls went to " + supplier + ", not to " + contender.library : "";
 }
 
 std::string find_rank_library(const std::string& file_name) {
@@ -123,8 +162,8 @@ std::string find_rank_library(const std::string& file_name) {
 Field find_contenders(const BenchOptions& options, const MeasuringProgram& measuring, const std::string& scratch) {
   Field field;
   const bool crowded = options.ranks > static_cast<int>(std::thread::hardware_concurrency());
-  const std::string library = find_library(kTrampoline);
-  if (library.empty()) field.remarks.push_back("libmercutio.so was not found: the hosts are measured alone");
+  const auto& [library, why_not] = library_to_preload();
+  if (library.empty()) field.remarks.push_back(why_not + ": the hosts are measured alone");
   std::string shim;
   bool searched = false;
   for (const Mpi& mpi : find_mpis(options, field.remarks)) {
@@ -142,10 +181,7 @@ Field find_contenders(const BenchOptions& options, const MeasuringProgram& measu
     if (!romio.empty() && takes_part(options, "romio")) {
       field.contenders.push_back(make_contender(mpi, "romio", setting, {"--mca", "io", romio}));
     }
-    for (const char* io : {"mercutio", "traced", "recorded"}) {
-      if (!library.empty() && takes_part(options, io)) field.contenders.push_back(make_contender(mpi, io, setting, {}));
-    }
-    if (!options.against.empty()) field.contenders.push_back(make_contender(mpi, "against", setting, {}));
+    add_ours(mpi, setting, field);
   }
   return field;
 }

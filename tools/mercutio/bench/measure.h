@@ -31,6 +31,7 @@ struct Measurements {
   std::vector<Point> points;                                   // in the order of the program
   std::map<std::pair<int, int>, std::vector<Sample>> samples;  // (point, contender)
   Words troubles;                                              // what programs said that ended early
+  bool of_others = false;                                      // a run was left out: another library than the contender's served it
 };
 
 Measurements measure(const BenchOptions& options, const Field& field, const std::string& data_directory);

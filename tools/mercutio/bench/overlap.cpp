@@ -62,7 +62,7 @@ int finish(OverlapOptions options, const Field& field, const OverlapFigures& fig
   BenchOptions& common = options.common;
   const std::vector<Bar> bars = overlap_bars(field, figures);
   print_overlap(field, figures, bars);
-  int code = figures.failures > 0 || figures.rows.empty() ? 1 : 0;
+  int code = figures.failures > 0 || figures.rows.empty() || field.refused || figures.of_others ? 1 : 0;
   for (const Bar& bar : bars) {
     if (options.check_bars && !bar.met()) code = 1;
   }

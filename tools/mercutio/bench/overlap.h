@@ -46,6 +46,7 @@ struct OverlapFigures {
   std::vector<PostingRow> postings;
   Words troubles;
   int failures = 0;  // of Mercutio: wrong bytes, or runs that ended early
+  bool of_others = false;   // a run was left out: another library than the contender's served it
 };
 
 struct Bar {

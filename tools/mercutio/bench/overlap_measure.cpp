@@ -153,6 +153,12 @@ class OverlapRunner {
     bool done = false, timed_out = false;
     for (const std::string& text : split(output.text, '\n')) {
       const FlatJson values = parse_flat_json(text);
+      const std::string why = values.count("mpi") && values.count("io") ? why_another(who, output.text, values.at("io")) : "";
+      if (!why.empty()) {
+        figures_.troubles.push_back(who.name() + " " + calls + ": " + why);
+        figures_.of_others = true;
+        return;
+      }
       take(values);
       done |= values.count("done") > 0;
       timed_out |= values.count("timeout") > 0;

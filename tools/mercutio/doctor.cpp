@@ -241,6 +241,12 @@ i64 count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
+// The library's word that its backend could not be loaded; empty: it was.
+std::string no_backend(const std::string& output) {
+  const std::size_t at = output.find("mercutio: no backend for this MPI");
+  return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
+}
+
 void judge_probe(Report& report, const Output& output, const std::string& library) {
   auto values = key_values(output.text);
   if (values.count("version") == 0) {
@@ -262,14 +268,17 @@ void judge_probe(Report& report, const Output& output, const std::string& librar
                     "calls that wait, under others in the call that starts them");
   const std::string directory = directory_of(library);
   const bool disabled = !environment("MERCUTIO_DISABLE").empty() && environment("MERCUTIO_DISABLE") != "0";
-  if (resolved(values["supplier"]).rfind(directory + "/", 0) == 0)
+  const std::string without = no_backend(output.text);
+  if (!without.empty())
+    report.problem("backend", without + " Install on all nodes what it asks for, or Mercutio again for this MPI");
+  else if (resolved(values["supplier"]).rfind(directory + "/", 0) == 0)
     report.ok("MPI_File_*", "from " + values["supplier"]);
   else
     report.problem("MPI_File_*",
                    "from " + values["supplier"] + ", not from Mercutio: the preload did not reach the ranks");
   if (values["round_trip"] == "ok") {
     report.ok("round trip",
-              std::string("written and read back") + (disabled ? " by the MPI's own I/O (MERCUTIO_DISABLE)" : ""));
+              std::string("written and read back") + (disabled ? " by the MPI's own I/O (MERCUTIO_DISABLE)" : without.empty() ? "" : " by the MPI's own I/O"));
   } else {
     report.problem("round trip", values["round_trip"]);
   }

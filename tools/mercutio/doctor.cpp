@@ -247,6 +247,14 @@ std::string no_backend(const std::string& output) {
   return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
 }
 
+// Where the probe was ended before it removed its files: those, by their names, in the folder that it had made.
+void remove_rest(const Output& output, const std::string& directory) {
+  const std::string folder = key_values(output.text)["folder"], begin = directory + "/.mercutio-doctor-";
+  if (folder.rfind(begin, 0) != 0 || folder.find('/', begin.size()) != std::string::npos) return;
+  for (const char* name : {"/round_trip", "/coherence"}) ::unlink((folder + name).c_str());
+  ::rmdir(folder.c_str());
+}
+
 void judge_probe(Report& report, const Output& output, const std::string& library) {
   auto values = key_values(output.text);
   if (values.count("version") == 0) {
@@ -325,7 +333,9 @@ void check_run(Report& report, const DoctorOptions& options) {
   } else {
     line.insert(line.begin(), {"env", "LD_PRELOAD=" + trampoline});
   }
-  judge_probe(report, capture(line, 60), trampoline);
+  const Output output = capture(line, 60);
+  remove_rest(output, options.directory);
+  judge_probe(report, output, trampoline);
 }
 
 // Drivers in libraries of their own: they are loaded, as an open would do.

@@ -13,7 +13,7 @@ constexpr int kBytes = 8192, kChanged = 100, kAt = 50;   // the change lies with
 
 class File {
  public:
-  explicit File(const std::string& path, int flags = 0) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC | flags, 0600)) {}
+  explicit File(const std::string& path, int flags = 0) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600)) {}
   ~File() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -69,7 +69,7 @@ class File {
 Visibility measure_visibility(const std::string& path, bool first, bool last, const std::function<void()>& barrier) {
   Visibility visibility;
   if (first) {
-    File made(path, O_CREAT | O_TRUNC);
+    File made(path, O_CREAT | O_EXCL);
     made.fill('a', 0, kBytes);
   }
   barrier();

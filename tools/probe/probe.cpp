@@ -8,8 +8,10 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -127,19 +129,34 @@ void report(const Abi& abi, int size, int provided, const std::string& trouble) 
   std::fflush(stdout);
 }
 
+// A folder of this run's own, the same on all ranks; "?" and why, where none can be made.
+std::string make_folder(const Abi& abi, const std::string& directory, int rank) {
+  char path[4096] = "";
+  if (rank == 0) {
+    const int length = std::snprintf(path, sizeof path, "%s/.mercutio-doctor-XXXXXX", directory.c_str());
+    if (length >= static_cast<int>(sizeof path) || !mkdtemp(path)) std::snprintf(path, sizeof path, "?no folder can be made: %s", std::strerror(errno));
+  }
+  named<int(void*, int, Word, int, Word)>("MPI_Bcast")(path, sizeof path, abi.byte, 0, abi.world);
+  if (rank == 0 && path[0] != '?') std::printf("folder=%s\n", path), std::fflush(stdout);   // doctor removes what is left of it
+  return path;
+}
+
 int run(const Abi& abi, const std::string& directory) {
   auto* init = named<int(int*, char***, int, int*)>("MPI_Init_thread");
   auto* rank_of = named<int(Word, int*)>("MPI_Comm_rank");
   auto* size_of = named<int(Word, int*)>("MPI_Comm_size");
   auto* finalize = named<int()>("MPI_Finalize");
-  if (!init || !rank_of || !size_of || !finalize) return 3;
+  if (!init || !rank_of || !size_of || !finalize || !named<int()>("MPI_Bcast")) return 3;
   int provided = 0, rank = 0, size = 0;
   if (init(nullptr, nullptr, abi.thread_multiple, &provided) != 0) return 3;
   rank_of(abi.world, &rank);
   size_of(abi.world, &size);
-  const std::string trouble = round_trip(abi, directory + "/.mercutio-probe", rank);
+  const std::string folder = make_folder(abi, directory, rank);
+  const bool made = folder[0] != '?';
+  const std::string trouble = made ? round_trip(abi, folder + "/round_trip", rank) : folder.substr(1);
   if (rank == 0) report(abi, size, provided, trouble);
-  report_coherence(abi, directory + "/.mercutio-coherence", rank, size);
+  if (made) report_coherence(abi, folder + "/coherence", rank, size);
+  if (made && rank == 0) ::rmdir(folder.c_str());
   finalize();
   return trouble.empty() ? 0 : 1;
 }

@@ -333,6 +333,7 @@ void check_run(Report& report, const DoctorOptions& options) {
   } else {
     line.insert(line.begin(), {"env", "LD_PRELOAD=" + trampoline});
   }
+  const SignalHold hold;
   const Output output = capture(line, 60);
   remove_rest(output, options.directory);
   judge_probe(report, output, trampoline);

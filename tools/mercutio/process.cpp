@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <climits>
@@ -25,31 +26,94 @@ std::vector<char*> argument_vector(const std::vector<std::string>& words) {
   return pointers;
 }
 
+constexpr int kStops[] = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::chrono::seconds kGrace{5};   // for launchers, which end their ranks
+
+volatile sig_atomic_t stops = 0, last_stop = 0;
+int holds = 0;
+bool goes_on = false;
+struct sigaction before_hold[std::size(kStops)];
+
+void on_stop(int signal) {
+  last_stop = signal;
+  stops = stops + 1;
+}
+
+bool has_ended(pid_t child) {
+  siginfo_t about{};
+  return waitid(P_PID, static_cast<id_t>(child), &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == child;
+}
+
+// Ends a child with its group. It is left to be waited for, so that the group's number stays its own.
+void end_group(pid_t child) {
+  kill(-child, SIGTERM);
+  const auto deadline = std::chrono::steady_clock::now() + kGrace;
+  while (!has_ended(child) && std::chrono::steady_clock::now() < deadline) usleep(10000);
+  kill(-child, SIGKILL);
+}
+
+// Until the output's end and the child's, the deadline, or a signal.
 void read_until_end(int fd, pid_t child, int timeout_seconds, std::string& text) {
+  constexpr int kWaitMs = 200;   // a signal may come right before poll
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds);
+  const sig_atomic_t stops_before = stops;
+  int wait_ms = kWaitMs;
+  bool open = true;
   char buffer[4096];
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd ready{fd, POLLIN, 0};
-    if (left.count() <= 0 || poll(&ready, 1, static_cast<int>(left.count())) == 0) {
+  while (open || !has_ended(child)) {
+    if (stops != stops_before) return end_group(child);
+    if (std::chrono::steady_clock::now() >= deadline) {
       kill(-child, SIGKILL);
       text += "(killed after " + std::to_string(timeout_seconds) + " s)\n";
       return;
     }
+    pollfd ready{open ? fd : -1, POLLIN, 0};
+    if (poll(&ready, 1, wait_ms) <= 0) {
+      wait_ms = std::min(2 * wait_ms, kWaitMs);
+      continue;
+    }
     const ssize_t got = read(fd, buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return;
-    text.append(buffer, static_cast<std::size_t>(got));
+    open = got > 0;
+    if (open)
+      text.append(buffer, static_cast<std::size_t>(got));
+    else
+      wait_ms = 1;
   }
 }
 
 }  // namespace
 
+SignalHold::SignalHold() {
+  struct sigaction stopping {};
+  stopping.sa_handler = on_stop;
+  if (holds++ > 0) return;
+  for (std::size_t i = 0; i < std::size(kStops); ++i) {
+    sigaction(kStops[i], nullptr, &before_hold[i]);
+    if (before_hold[i].sa_handler != SIG_IGN) sigaction(kStops[i], &stopping, nullptr);   // as under nohup
+  }
+}
+
+SignalHold::~SignalHold() {
+  if (--holds > 0) return;
+  for (std::size_t i = 0; i < std::size(kStops); ++i) sigaction(kStops[i], &before_hold[i], nullptr);
+  if (stops > 0) raise(last_stop);
+}
+
+void stop_on_signals() {
+  static const SignalHold* const kept = new SignalHold;   // to the end
+  goes_on = kept != nullptr;
+}
+
+bool stop_wanted() {
+  return stops > 0;
+}
+
 Output capture(const std::vector<std::string>& words, int timeout_seconds) {
+  const SignalHold hold;
   Output output;
   int ends[2];
-  if (words.empty() || pipe2(ends, O_CLOEXEC) != 0) return output;
+  if (words.empty() || (stop_wanted() && !goes_on) || pipe2(ends, O_CLOEXEC) != 0) return output;
   std::vector<char*> arguments = argument_vector(words);
   const pid_t child = fork();
   if (child == 0) {

@@ -11,6 +11,20 @@ struct Output {
   std::string text;     // stdout and stderr
 };
 
+// While there is one, INT, TERM and HUP end what capture() runs, and it starts nothing more; this process gets the signal when the last one
+// goes. Made before what has to be removed at the end.
+class SignalHold {
+ public:
+  SignalHold();
+  ~SignalHold();
+  SignalHold(const SignalHold&) = delete;
+  SignalHold& operator=(const SignalHold&) = delete;
+};
+
+// From now on these signals end what capture() runs, and nothing else: the command looks at stop_wanted().
+void stop_on_signals();
+bool stop_wanted();
+
 // Runs `words` without a shell, with what it prints collected; killed after `timeout_seconds`.
 Output capture(const std::vector<std::string>& words, int timeout_seconds);
 

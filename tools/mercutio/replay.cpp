@@ -189,6 +189,7 @@ int replay(const ReplayOptions& options) {
   if (!targets.why_not.empty()) return complain("replay", "--to", targets.why_not);
   if (!made->missing.empty()) std::fprintf(stderr, "mercutio replay: note: %s\n", made->missing.c_str());
   if (!options.scratch.empty()) return run_replay(options, *made, targets.names, options.scratch);
+  const SignalHold hold;
   const std::string beside = directory_of(without_prefix(targets.names.front()));
   const Scratch scratch(is_directory(beside) ? beside : std::filesystem::temp_directory_path().string(), "replay");
   if (scratch.path().empty()) return complain("replay", beside, "no directory can be made there; name another place with --to or --scratch");

@@ -386,6 +386,7 @@ int draw(const ReportOptions& options, const Job& job) {
   const std::string python = find_python("matplotlib, jinja2");
   if (python.empty() || script.empty())
     return complain("report", "the page", python.empty() ? "python3 was not found" : "report.py is not installed");
+  const SignalHold hold;
   char folder[] = "/tmp/mercutio-report-XXXXXX";
   if (!mkdtemp(folder)) return complain("report", "the page", "no directory can be made in /tmp");
   const std::string mine = std::string(folder) + "/job.json", theirs = std::string(folder) + "/other.json";

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "../process.h"
 #include "common.h"
 #include "report.h"
 
@@ -44,6 +45,7 @@ void print_header(const BenchOptions& options, const Field& field) {
 
 int run(BenchOptions options) {
   if (!room_for(options)) return 1;
+  stop_on_signals();   // what there is until then is still shown
   const Scratch programs(std::filesystem::temp_directory_path().string()), data(options.directory);
   if (programs.path().empty() || data.path().empty()) {
     std::fprintf(stderr, "mercutio bench: no directory can be made in %s\n",

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -13,25 +12,6 @@
 #include "../python.h"
 
 namespace mercutio::tool {
-
-namespace {
-
-volatile std::sig_atomic_t stop = 0;
-
-void on_stop(int) {
-  stop = 1;
-}
-
-}  // namespace
-
-void stop_on_signals() {
-  std::signal(SIGINT, on_stop);
-  std::signal(SIGTERM, on_stop);
-}
-
-bool stop_wanted() {
-  return stop != 0;
-}
 
 Scratch::Scratch(const std::string& parent, const std::string& name) : path_(parent + "/mercutio-" + name + ".XXXXXX") {
   if (!mkdtemp(path_.data())) path_.clear();

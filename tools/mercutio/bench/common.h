@@ -24,10 +24,6 @@ class Scratch {
   std::string path_;
 };
 
-// SIGINT and SIGTERM end the measurements: what there is until then is still shown.
-void stop_on_signals();
-bool stop_wanted();
-
 // Draws a JSON table with plot.py: 0, or 1 with a message.
 int plot(const std::string& json, const std::string& picture);
 

@@ -167,6 +167,7 @@ Field find_contenders(const BenchOptions& options, const MeasuringProgram& measu
   std::string shim;
   bool searched = false;
   for (const Mpi& mpi : find_mpis(options, field.remarks)) {
+    if (stop_wanted()) break;
     const std::string program = compile(mpi, measuring, scratch, field.remarks);
     if (program.empty()) continue;
     const bool is_mpich = mpi.name.rfind("mpich", 0) == 0;

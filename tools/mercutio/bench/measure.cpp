@@ -185,7 +185,6 @@ class BenchRunner {
 }  // namespace
 
 Measurements measure(const BenchOptions& options, const Field& field, const std::string& data_directory) {
-  stop_on_signals();
   return BenchRunner(options, field, data_directory).run();
 }
 

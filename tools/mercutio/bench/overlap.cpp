@@ -7,6 +7,7 @@
 #include <fstream>
 #include <thread>
 
+#include "../process.h"
 #include "common.h"
 
 namespace mercutio::tool {
@@ -76,6 +77,7 @@ int finish(OverlapOptions options, const Field& field, const OverlapFigures& fig
 }
 
 int run(const OverlapOptions& options) {
+  stop_on_signals();   // what there is until then is still shown
   const Scratch programs(std::filesystem::temp_directory_path().string()), data(options.common.directory);
   if (programs.path().empty() || data.path().empty() || !make_servers(data.path())) {
     std::fprintf(stderr, "mercutio bench overlap: no directory can be made in %s\n",

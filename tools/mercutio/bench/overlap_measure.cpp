@@ -214,7 +214,6 @@ class OverlapRunner {
 
 OverlapFigures measure_overlap(const OverlapOptions& options, const Field& field, const Field& posting_field,
                                const std::string& data_directory) {
-  stop_on_signals();
   return OverlapRunner(options, field, posting_field, data_directory).run();
 }
 

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# INT, TERM and HUP end a command with what it has started, within seconds; nothing is left of its files.
+. "$(dirname "$0")/lib.sh"
+export TMPDIR="$scratch/tmp"
+mkdir "$scratch/bin" "$scratch/tmp" "$scratch/data"
+
+# A launcher of Open MPI's name that starts a process of its own, and takes no notice of INT.
+cat >"$scratch/bin/mpirun" <<'SH'
+#!/bin/sh
+[ "$1" != --version ] || { echo "mpirun (Open MPI) 4.1.4"; exit 0; }
+trap '' INT
+sleep 300 &
+echo $! >"$STARTED.part"
+mv "$STARTED.part" "$STARTED"
+wait
+SH
+printf '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\nprintf "#!/bin/sh\\necho vector-8\\n" >"$2"\nchmod +x "$2"\n' >"$scratch/bin/mpicc"
+chmod +x "$scratch/bin/mpirun" "$scratch/bin/mpicc"
+
+alive() { grep -q '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status" 2>/dev/null; }   # not only waited for
+
+ends_at() {   # ends_at SIGNAL NAME COMMAND...: what it started is gone, too
+  local signal="$1" name="$2" pid i
+  shift 2
+  export STARTED="$scratch/started-$name-$signal"
+  # A job in the background of a script ignores INT.
+  python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$MERCUTIO" "$@" >"$scratch/out" 2>&1 &
+  pid=$!
+  for ((i = 0; i < 200; i++)); do [ ! -s "$STARTED" ] || break; sleep 0.1; done
+  [ -s "$STARTED" ] || fail "$name started nothing: $(cat "$scratch/out")"
+  kill "-$signal" "$pid"
+  for ((i = 0; i < 150; i++)); do alive "$pid" || break; sleep 0.1; done
+  ! alive "$pid" || { kill -KILL "$pid"; fail "$name goes on after $signal"; }
+  wait "$pid" || true
+  ! alive "$(cat "$STARTED")" || { kill "$(cat "$STARTED")"; fail "$name leaves a process behind after $signal"; }
+  left="$(find "$scratch/tmp" "$scratch/data" -mindepth 1)"
+  [ -z "$left" ] || fail "$name leaves files behind: $left"
+}
+
+traces="$(cd "$(dirname "$0")/../report/traces" && pwd)"
+base64 -d "$traces/version_14.trace.gz.base64" | gunzip >"$scratch/old.trace"
+export MERCUTIO_PYTHON="$scratch/bin/python"
+printf '#!/bin/sh\nsleep 300 &\necho $! >"$STARTED.part"\nmv "$STARTED.part" "$STARTED"\nwait\n' >"$MERCUTIO_PYTHON"
+chmod +x "$MERCUTIO_PYTHON"
+
+openmpi="$( (/sbin/ldconfig -p || true) | grep -c 'libmpi.so.40 ' || true)"   # the library that the doctor's probe is told
+for signal in INT TERM HUP; do
+  [ "$openmpi" = 0 ] || ends_at "$signal" doctor doctor --dir "$scratch/data" -- "$scratch/bin/mpirun" -n 2 ./app
+  ends_at "$signal" report report "$scratch/old.trace" -o "$scratch/page.html"
+  ends_at "$signal" bench bench --mpi "$scratch/bin/mpirun" --io host --ranks 1 --bytes 64KiB --dir "$scratch/data"
+done

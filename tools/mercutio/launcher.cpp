@@ -22,22 +22,16 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+// mpirun, mpirun.openmpi, mpiexec.hydra, mpirun-mpich-mp, mpiexec-5.0: an MPI's name or a version behind it. Other names are a user's scripts.
 bool is_launcher(const std::string& word) {
-  const std::string name = base_name(word);
-  for (const char* known : {"srun", "orterun", "prterun", "jsrun", "aprun", "mpirun_rsh"})
-    if (name == known) return true;
-  for (const char* stem : {"mpirun", "mpiexec"}) {
-    if (name == stem || starts_with(name, std::string(stem) + ".") || starts_with(name, std::string(stem) + "-"))
-      return true;
-  }
-  return false;
-}
-
-bool is_wrapper(const std::string& word) {
-  static constexpr const char* kWrappers[] = {"env",     "time",   "timeout", "nice",   "stdbuf",
-                                              "numactl", "strace", "taskset", "setsid", "nohup", "salloc"};
-  const std::string name = base_name(word);
-  return std::any_of(std::begin(kWrappers), std::end(kWrappers), [&](const char* wrapper) { return name == wrapper; });
+  static constexpr const char* kOthers[] = {"srun", "orterun", "prterun", "jsrun", "aprun", "mpirun_rsh"};
+  static constexpr const char* kMpis[] = {"mpich", "openmpi", "ompi", "hydra", "gforker", "mvapich", "intel", "impi", "slurm", "mpt", "pmi", "lsf", "actual"};
+  const std::string name = base_name(word), stem = name.substr(0, name.find_first_of(".-"));
+  if (std::find(std::begin(kOthers), std::end(kOthers), name) != std::end(kOthers)) return true;
+  if (stem != "mpirun" && stem != "mpiexec") return false;
+  const std::string rest = name.size() > stem.size() ? name.substr(stem.size() + 1) : "";
+  const bool version = rest.find_first_not_of("0123456789.") == std::string::npos;
+  return version || std::any_of(std::begin(kMpis), std::end(kMpis), [&](const char* mpi) { return starts_with(rest, mpi); });
 }
 
 std::string join(const std::string& name, const std::string& value) {
@@ -283,15 +277,13 @@ const char* launcher_name(LauncherKind kind) {
 }
 
 int find_launcher(const Words& command) {
-  if (command.empty()) return -1;
-  const auto starts_ranks = [&](std::size_t i) {
-    const bool flux = base_name(command[i]) == "flux" && i + 1 < command.size() && (command[i + 1] == "run" || command[i + 1] == "submit");
-    return flux || is_launcher(command[i]);
-  };
-  if (starts_ranks(0)) return 0;
-  if (!is_wrapper(command[0])) return -1;
-  for (std::size_t i = 1; i < command.size(); ++i) {
-    if (starts_ranks(i)) return static_cast<int>(i);
+  std::size_t at = 0;
+  while (at < command.size()) {
+    const bool flux = base_name(command[at]) == "flux" && at + 1 < command.size() && (command[at + 1] == "run" || command[at + 1] == "submit");
+    if (flux || is_launcher(command[at])) return static_cast<int>(at);
+    const std::size_t next = behind_wrapper(command, at);
+    if (next == at) break;
+    at = next;
   }
   return -1;
 }

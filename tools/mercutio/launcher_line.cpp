@@ -119,9 +119,7 @@ std::size_t behind_hosts(const Words& words, const Context& context) {
   return place;
 }
 
-Context context_of(LauncherKind kind, const Words& words, std::size_t from, std::size_t to) {
-  const LauncherOptions* const options = options_of(kind);
-  static constexpr LauncherOptions kUnknown{LauncherKind::kNone, "", ""};
+Context context_of(const LauncherOptions& options, const Words& words, std::size_t from, std::size_t to) {
   Context context{from, from, to, {}};
   std::size_t& i = context.program;
   while (i < to && words[i].size() > 1 && words[i][0] == '-') {
@@ -129,12 +127,31 @@ Context context_of(LauncherKind kind, const Words& words, std::size_t from, std:
       ++i;
       break;
     }
-    context.options.push_back(option_at(options ? *options : kUnknown, words, i, to));
+    context.options.push_back(option_at(options, words, i, to));
     i = context.options.back().end;
   }
-  if (kind == LauncherKind::kRsh) i = behind_hosts(words, context);
+  if (options.kind == LauncherKind::kRsh) i = behind_hosts(words, context);
   return context;
 }
+
+// Commands that start another one: their options with a value, and how many words come before that command.
+struct Wrapper {
+  std::string_view name, valued;
+  std::size_t words = 0;
+};
+constexpr Wrapper kWrappers[] = {
+    {"env", " u unset C chdir S split-string "},
+    {"time", " f format o output "},
+    {"timeout", " k kill-after s signal ", 1},
+    {"nice", " n adjustment "},
+    {"stdbuf", " i input o output e error "},
+    {"numactl", " i interleave w weighted-interleave p preferred P preferred-many m membind N cpunodebind C physcpubind "},
+    {"strace", " a columns b detach-on e trace signal fault inject status read write trace-path E env I interruptible o output O summary-syscall-overhead p attach"
+               " P s string-limit S summary-sort-by u user U summary-columns X const-print-style "},
+    {"taskset", "", 1},
+    {"setsid", ""},
+    {"nohup", ""},
+};
 
 }  // namespace
 
@@ -146,14 +163,31 @@ void set_value(Words& words, const Option& option, const std::string& value) {
   words[option.value_at].replace(option.value_from, std::string::npos, value);
 }
 
+std::size_t behind_wrapper(const Words& words, std::size_t at) {
+  const std::string name = words[at].substr(words[at].rfind('/') + 1);
+  if (name == "salloc") return context_of(*options_of(LauncherKind::kSrun), words, at + 1, words.size()).program;
+  const auto* const wrapper = std::find_if(std::begin(kWrappers), std::end(kWrappers), [&](const Wrapper& one) { return one.name == name; });
+  if (wrapper == std::end(kWrappers)) return at;
+  const LauncherOptions options{LauncherKind::kNone, wrapper->valued, "", false, LauncherOptions::kGrouped};
+  const Context context = context_of(options, words, at + 1, words.size());
+  std::size_t next = context.program + wrapper->words;
+  if (name == "env") {
+    const auto splits = [](const Option& option) { return option.name == "S" || option.name == "split-string"; };   // the command is in its value
+    if (std::any_of(context.options.begin(), context.options.end(), splits)) return words.size();
+    while (next < words.size() && (words[next] == "-" || words[next].find('=') != std::string::npos)) ++next;
+  }
+  return std::min(next, words.size());
+}
+
 std::vector<Context> contexts_of(LauncherKind kind, const Words& words, int at) {
+  static constexpr LauncherOptions kUnknown{LauncherKind::kNone, "", ""};
   const LauncherOptions* const options = options_of(kind);
   std::vector<Context> contexts;
   std::size_t from = static_cast<std::size_t>(at) + (kind == LauncherKind::kFlux ? 2 : 1);
   while (from <= words.size()) {
     std::size_t to = from;
     while (to < words.size() && !(options && options->contexts && words[to] == ":")) ++to;
-    contexts.push_back(context_of(kind, words, from, to));
+    contexts.push_back(context_of(options ? *options : kUnknown, words, from, to));
     from = to + 1;
   }
   return contexts;

@@ -27,6 +27,10 @@ struct Context {
   std::vector<Option> options;
 };
 
+// Of a line whose word at `at` is env, timeout or the like: the index of the command that it starts, which may be another one of them;
+// size(): there is none. Words that are no wrapper's name: `at` itself.
+std::size_t behind_wrapper(const Words& words, std::size_t at);
+
 std::vector<Context> contexts_of(LauncherKind kind, const Words& words, int at);
 
 }  // namespace mercutio::tool

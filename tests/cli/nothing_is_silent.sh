@@ -22,6 +22,11 @@ for option in --report --trace; do
   text="$("$MERCUTIO" run $option nosuchcommand 2>&1)" || code=$?
   equals "$code" 127
   contains "$text" "nosuchcommand: No such file or directory"
+  printf '#!/bin/sh\n' >noexec
+  code=0
+  text="$("$MERCUTIO" run $option -- ./noexec 2>&1)" || code=$?
+  equals "$code" 126
+  contains "$text" "./noexec: Permission denied"
   code=0
   "$MERCUTIO" run $option sh -c 'exit 7' 2>/dev/null || code=$?
   equals "$code" 7

@@ -150,8 +150,14 @@ void pass_on(int signal, siginfo_t* about, void*) {
 
 }  // namespace
 
-int run_through(const std::vector<std::string>& words) {
+int code_of_start(int error) {
+  return error == ENOENT ? 127 : 126;
+}
+
+int run_through(const std::vector<std::string>& words, int& error) {
   std::vector<char*> arguments = argument_vector(words);
+  int ends[2];   // closed by a start that succeeds
+  if (pipe2(ends, O_CLOEXEC) != 0) return error = errno, code_of_start(error);
   constexpr int kPassed[] = {SIGINT,  SIGTERM,   SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,  SIGALRM,
                              SIGVTALRM, SIGXCPU, SIGPIPE, SIGCONT, SIGTSTP, SIGWINCH, SIGURG};
   struct sigaction passing {}, before[std::size(kPassed)];
@@ -165,18 +171,25 @@ int run_through(const std::vector<std::string>& words) {
   if (child == 0) {
     sigprocmask(SIG_SETMASK, &unblocked, nullptr);
     execvp(arguments[0], arguments.data());
-    _exit(127);
+    const int why = errno;
+    _exit(write(ends[1], &why, sizeof why) > 0 ? 127 : 126);
   }
+  error = child < 0 ? errno : 0;
   running_child = child;
   if (child > 0)
     for (std::size_t i = 0; i < std::size(kPassed); ++i) sigaction(kPassed[i], &passing, &before[i]);
   sigprocmask(SIG_SETMASK, &unblocked, nullptr);
-  if (child < 0) return 127;
+  close(ends[1]);
+  while (child > 0 && read(ends[0], &error, sizeof error) < 0 && errno == EINTR) {
+  }
+  close(ends[0]);
+  if (child < 0) return code_of_start(error);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   running_child = 0;
   for (std::size_t i = 0; i < std::size(kPassed); ++i) sigaction(kPassed[i], &before[i], nullptr);
+  if (error != 0) return code_of_start(error);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 

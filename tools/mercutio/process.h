@@ -28,8 +28,11 @@ bool stop_wanted();
 // Runs `words` without a shell, with what it prints collected; killed after `timeout_seconds`.
 Output capture(const std::vector<std::string>& words, int timeout_seconds);
 
-// Runs `words` with this process's own input and output, and waits: its exit code as above. Signals that jobs are told by are passed on.
-int run_through(const std::vector<std::string>& words);
+// Runs `words` with this process's own input and output, and waits: its exit code as above, or 126 and 127 as a shell's with `error` an errno
+// if it could not be started. Signals that jobs are told by are passed on.
+int run_through(const std::vector<std::string>& words, int& error);
+
+int code_of_start(int error);   // 127: there is no such program; 126: it can't be run
 
 // Becomes `words`. Returns only on failure: the errno.
 int become(const std::vector<std::string>& words);

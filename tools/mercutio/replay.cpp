@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -156,7 +157,10 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
   if (!options.target.empty()) words.push_back("--keep");
   if (!options.verify) words.push_back("--no-verify");
   std::remove(result.c_str());
-  const int code = run_through(line_of(options, start, words));
+  int error = 0;
+  const Words whole = line_of(options, start, words);
+  const int code = run_through(whole, error);
+  if (error != 0) complain("replay", whole.front(), std::strerror(error));
   std::string line;
   std::ifstream in(result);
   const bool done = static_cast<bool>(std::getline(in, line));

@@ -136,8 +136,9 @@ std::string why_alone(const RunOptions& options, const FoundLauncher& launcher, 
 
 // The program as a child, and a word if what was asked for did not come.
 int run_and_see(const RunOptions& options, const Words& line, const FoundLauncher& launcher, const Marks& marks) {
-  const int code = run_through(line);
-  if (code == 127 && find_on_path(line[0]).empty()) std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(ENOENT));
+  int error = 0;
+  const int code = run_through(line, error);
+  if (error != 0) std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
   if (const std::string why = why_alone(options, launcher, marks); !why.empty()) std::fprintf(stderr, "mercutio run: %s\n", why.c_str());
   if (code == 126 || code == 127 || marks.has('e')) return code;
   const char* const what = options.report.empty() ? "trace" : options.trace.empty() ? "report" : "report and no trace";
@@ -203,7 +204,7 @@ int run(const RunOptions& options) {
   if (marks && marks->made()) return run_and_see(options, line, launcher, *marks);
   const int error = become(line);
   std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
-  return error == ENOENT ? 127 : 126;
+  return code_of_start(error);
 }
 
 }  // namespace mercutio::tool

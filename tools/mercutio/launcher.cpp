@@ -12,7 +12,7 @@
 namespace mercutio::tool {
 namespace {
 
-constexpr const char* kPreload = "LD_PRELOAD";
+constexpr const char *kPreload = "LD_PRELOAD", *kHints = "MERCUTIO_HINTS";
 
 bool starts_with(const std::string& text, const std::string& prefix) {
   return text.rfind(prefix, 0) == 0;
@@ -38,9 +38,15 @@ std::string join(const std::string& name, const std::string& value) {
   return name + "=" + value;
 }
 
-// Takes the words of the line that set LD_PRELOAD themselves out of play: ours goes behind their value.
+// The value of a variable that the line sets itself. Our preload goes behind theirs, and so do the hints of --hint, which follow those of the
+// environment in `value`; the environment's own give way.
 std::string merged(const std::string& value, const std::string& name, const std::string& theirs) {
-  return name == kPreload ? append_preload(value, theirs) : theirs;
+  if (name == kPreload) return append_preload(value, theirs);
+  if (name != kHints) return theirs;
+  const std::string of_environment = environment(kHints);
+  if (value == of_environment) return theirs;
+  const std::string before = of_environment.empty() ? "" : of_environment + ";";
+  return theirs + (theirs.empty() ? "" : ";") + (starts_with(value, before) ? value.substr(before.size()) : value);
 }
 
 bool is_one_of(const std::string& name, const Words& names) {
@@ -158,14 +164,18 @@ Words with_option(LauncherKind kind, Words command, int at, const Variables& var
 // Rules count in their order, and some take variables away: ours come after all of the user's. In values $ begins a variable's name.
 Words with_flux(Words command, int at, const Variables& variables) {
   const Context context = contexts_of(LauncherKind::kFlux, command, at).front();
-  std::string theirs;
-  for (const Option& option : context.options) {
-    const std::string rule = option.name == "env" ? value_of(command, option) : "";
-    if (starts_with(rule, join(kPreload, ""))) theirs = rule.substr(join(kPreload, "").size());
-  }
+  const auto set_by = [&](const std::string& name) {
+    std::string theirs;
+    for (const Option& option : context.options) {
+      const std::string rule = option.name == "env" ? value_of(command, option) : "";
+      if (starts_with(rule, join(name, ""))) theirs = rule.substr(name.size() + 1);
+    }
+    return theirs;
+  };
   Words extra;
   for (const auto& [name, value] : variables) {
-    std::string text = name == kPreload && !theirs.empty() ? merged(value, name, theirs) : value;
+    const std::string theirs = name == kPreload || name == kHints ? set_by(name) : "";
+    std::string text = theirs.empty() ? value : merged(value, name, theirs);
     for (std::size_t dollar = 0; (dollar = text.find('$', dollar)) != std::string::npos; dollar += 2) text.insert(dollar, 1, '$');
     extra.push_back("--env=" + join(name, text));
   }

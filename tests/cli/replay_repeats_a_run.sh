@@ -37,6 +37,15 @@ for mpi in mpich openmpi; do
     timeout 60 "$MERCUTIO" replay twice.mtrace --to twice --scratch . --think --json -- "${launcher[@]}" >json
     diff -r in twice || fail "the replay of a replay differs"
     contains "$(cat json)" '"wrong": 0'
+    # A folder of its own in the scratch directory: files there that have the names of its own are neither changed nor run.
+    mkdir shared
+    printf '#!/bin/sh\ntouch "%s/planted"\n' "$scratch" >shared/mercutio-replay-mpich-4.0.2
+    chmod +x shared/mercutio-replay-mpich-4.0.2
+    for name in script result mercutio-replay-openmpi-4.1.4; do cp shared/mercutio-replay-mpich-4.0.2 "shared/$name"; done
+    cp -r shared before
+    timeout 60 "$MERCUTIO" replay app.mtrace --scratch shared -- "${launcher[@]}" >/dev/null
+    diff -r shared before || fail "files of the user's in the scratch directory are changed"
+    [ ! -e ../planted ] || fail "a program of another's was run"
     # Beside the original files, and gone afterwards.
     before="$(ls in)"
     timeout 60 "$MERCUTIO" replay app.mtrace --scratch . -- "${launcher[@]}" >/dev/null

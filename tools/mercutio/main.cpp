@@ -246,7 +246,7 @@ CLI::App* add_replay(CLI::App& app, ReplayOptions& options) {
   command->add_flag_callback("--no-verify", [&] { options.verify = false; }, "Do not check what is read (default: check)");
   command->add_flag("--host", options.host, "Replay on the MPI's own MPI-IO (default: Mercutio)");
   command->add_flag("--json", options.json, "Print the result as JSON (default: off)");
-  command->add_option("--scratch", options.scratch, "Directory of all nodes in which the script and the program are kept (default: a temporary one)")
+  command->add_option("--scratch", options.scratch, "Directory of all nodes for the script and the program while it runs (default: beside the files)")
       ->check(CLI::ExistingDirectory);
   return command;
 }

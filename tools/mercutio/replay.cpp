@@ -156,7 +156,6 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
   if (options.think) words.push_back("--think");
   if (!options.target.empty()) words.push_back("--keep");
   if (!options.verify) words.push_back("--no-verify");
-  std::remove(result.c_str());
   int error = 0;
   const Words whole = line_of(options, start, words);
   const int code = run_through(whole, error);
@@ -164,7 +163,6 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
   std::string line;
   std::ifstream in(result);
   const bool done = static_cast<bool>(std::getline(in, line));
-  std::remove(result.c_str());
   if (code != 0 || !done) {
     if (options.target.empty()) {
       for (const std::string& name : names) std::remove(without_prefix(name).c_str());
@@ -192,9 +190,8 @@ int replay(const ReplayOptions& options) {
   const Targets targets = targets_of(options, *made);
   if (!targets.why_not.empty()) return complain("replay", "--to", targets.why_not);
   if (!made->missing.empty()) std::fprintf(stderr, "mercutio replay: note: %s\n", made->missing.c_str());
-  if (!options.scratch.empty()) return run_replay(options, *made, targets.names, options.scratch);
   const SignalHold hold;
-  const std::string beside = directory_of(without_prefix(targets.names.front()));
+  const std::string beside = options.scratch.empty() ? directory_of(without_prefix(targets.names.front())) : options.scratch;
   const Scratch scratch(is_directory(beside) ? beside : std::filesystem::temp_directory_path().string(), "replay");
   if (scratch.path().empty()) return complain("replay", beside, "no directory can be made there; name another place with --to or --scratch");
   return run_replay(options, *made, targets.names, scratch.path());

@@ -46,6 +46,25 @@ for mpi in mpich openmpi; do
     timeout 60 "$MERCUTIO" replay app.mtrace --scratch shared -- "${launcher[@]}" >/dev/null
     diff -r shared before || fail "files of the user's in the scratch directory are changed"
     [ ! -e ../planted ] || fail "a program of another's was run"
+    # The number of ranks, where each launcher takes it and only if it isn't there.
+    printf '#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\ncp /bin/true "$2"\n' >"$scratch/mpicc"
+    for name in srun flux jsrun aprun mpirun_rsh; do fake_launcher "$name" "some version"; done
+    install "$scratch/mpicc" "$scratch/bin/mpicc"
+    starts() {   # starts WANTED LAUNCHER...
+      local wanted="$1 "
+      shift
+      timeout 60 "$MERCUTIO" replay app.mtrace --to again2 --scratch . -- "$scratch/bin/$1" "${@:2}" 2>/dev/null | grep -v -e = -e '^-E$' | tr '\n' ' ' >line || true
+      case "$(cat line)" in "$wanted"*) ;; *) fail "$* was started with '$(cat line)', not '$wanted'" ;; esac
+    }
+    mkdir again2
+    starts "run -n 2" flux run
+    starts "run -n4" flux run -n4
+    starts "-n2" srun -n2
+    starts "-n 2 -c 4" srun -c 4
+    starts "-p 3" jsrun -p 3
+    starts "-p 2" jsrun
+    starts "-np 2" mpirun_rsh
+    starts "-n 2 -p part" srun -p part
     # Beside the original files, and gone afterwards.
     before="$(ls in)"
     timeout 60 "$MERCUTIO" replay app.mtrace --scratch . -- "${launcher[@]}" >/dev/null

@@ -11,11 +11,13 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <string_view>
 #include <thread>
 
 #include "bench/common.h"
 #include "bench/contender.h"
 #include "insight/replay.h"
+#include "launcher_line.h"
 #include "locate.h"
 #include "mpi_install.h"
 #include "mpi_library.h"
@@ -72,9 +74,33 @@ struct Start {
   std::string shim, why_not;
 };
 
-bool names_ranks(const Words& words) {
-  static const std::set<std::string> kOptions = {"-n", "-np", "--np", "-c", "--n", "--ntasks"};
-  return std::any_of(words.begin(), words.end(), [](const std::string& word) { return kOptions.count(word) > 0 || word.rfind("--ntasks=", 0) == 0; });
+// How many ranks a launcher is to start: its options for that, of which the last one is added where none is given.
+std::vector<std::string_view> rank_options(LauncherKind kind) {
+  switch (kind) {
+    case LauncherKind::kSrun:
+    case LauncherKind::kFlux:
+      return {"ntasks", "n"};
+    case LauncherKind::kJsrun:
+      return {"n", "nrs", "np", "p"};
+    case LauncherKind::kAprun:
+      return {"pes", "n"};
+    case LauncherKind::kRsh:
+      return {"n", "np"};
+    case LauncherKind::kOpenMpi:
+      return {"c", "np", "n"};
+    case LauncherKind::kHydra:
+    case LauncherKind::kNone:
+      break;
+  }
+  return {"np", "n"};
+}
+
+void name_ranks(LauncherKind kind, Words& words, int at, i64 ranks) {
+  const Context context = contexts_of(kind, words, at).front();
+  const std::vector<std::string_view> names = rank_options(kind);
+  const auto counts = [&](const Option& option) { return std::find(names.begin(), names.end(), option.name) != names.end(); };
+  if (std::any_of(context.options.begin(), context.options.end(), counts)) return;
+  words.insert(words.begin() + static_cast<std::ptrdiff_t>(context.from), {"-" + std::string(names.back()), std::to_string(ranks)});
 }
 
 Start find_start(const ReplayOptions& options, i64 ranks) {
@@ -86,7 +112,7 @@ Start find_start(const ReplayOptions& options, i64 ranks) {
     const std::string path = find_on_path(options.command[start.at]);
     if (path.empty()) return {{}, -1, {}, "", options.command[start.at] + " was not found"};
     start.mpi = describe_mpi(path);
-    if (!names_ranks(start.words)) start.words.insert(start.words.begin() + start.at + 1, {"-n", std::to_string(ranks)});
+    name_ranks(start.mpi.kind, start.words, start.at, ranks);
     return start;
   }
   std::string path;

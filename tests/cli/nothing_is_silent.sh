@@ -159,6 +159,33 @@ if command -v mpirun.mpich >/dev/null && mpicc.mpich sessions.c -o sessions 2>/d
   contains "$(cat err)" "mercutio report $PWD/sessions.mtrace"
 fi
 
+# Jobs of a script that come one after the other have found their ranks.
+cat >one.c <<'C'
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+  MPI_Init(&argc, &argv);
+  if (argc > 1) sleep(1);
+  return MPI_Finalize();
+}
+C
+if command -v mpirun.mpich >/dev/null && mpicc.mpich one.c -o one 2>/dev/null; then
+  cat >mpirun <<'SH'
+#!/bin/sh
+[ "$1" != --version ] || { echo "HYDRA build details:"; exit 0; }
+while [ "$1" = -genv ]; do export "$2=$3" && shift 3; done
+[ -z "$AT_ONCE" ] || "$@" &
+"$@"
+wait
+[ -n "$AT_ONCE" ] || "$@"
+SH
+  chmod +x mpirun
+  AT_ONCE=1 timeout 60 "$MERCUTIO" run --report=twice.txt -- ./mpirun ./one late 2>err || fail "$(cat err)"
+  contains "$(cat err)" "the 2 processes did not find each other"
+  AT_ONCE="" timeout 60 "$MERCUTIO" run --report=twice.txt -- ./mpirun ./one 2>err || fail "$(cat err)"
+  lacks "$(cat err)" "did not find each other"
+fi
+
 # A program that spawns another one is one job, and each of both has a report.
 cat >spawns.c <<'C'
 #include <mpi.h>

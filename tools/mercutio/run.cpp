@@ -94,11 +94,22 @@ class Marks {
   bool made() const { return made_; }
   bool has(char what) const { return count(what) > 0; }
   std::ptrdiff_t count(char what) const {
-    std::ifstream in(path_);
-    return std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), what);
+    const std::string text = all();
+    return std::count(text.begin(), text.end(), what);
+  }
+  // The most that had begun and not ended.
+  std::ptrdiff_t at_once() const {
+    std::ptrdiff_t now = 0, most = 0;
+    for (const char mark : all()) most = std::max(most, now += mark == 'b' ? 1 : mark == 'e' ? -1 : 0);
+    return most;
   }
 
  private:
+  std::string all() const {
+    std::ifstream in(path_);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+
   std::string path_;
   bool made_ = false;
 };
@@ -122,7 +133,7 @@ std::string why_nothing(const RunOptions& options, const FoundLauncher& launcher
   return "no rank called MPI_Init with Mercutio loaded. Does the program use MPI, and does the launcher hand LD_PRELOAD on? `mercutio doctor -- ...` looks into it";
 }
 
-// Of one launcher, each process was a job of its own. Empty: it wasn't so.
+// Of one launcher, each process was a job of its own. Empty: it wasn't so, as where a script runs one job after the other.
 std::string why_alone(const RunOptions& options, const FoundLauncher& launcher, const Marks& marks) {
   const std::ptrdiff_t jobs = launcher.at < 0 ? 1 : marks.count('b');
   if (jobs < 2) return "";
@@ -130,6 +141,7 @@ std::string why_alone(const RunOptions& options, const FoundLauncher& launcher, 
   const std::string& name = options.command[static_cast<std::size_t>(launcher.at)];
   const std::string flavour = at < options.command.size() ? library_of_program(options.command[at]).flavour : "";
   const std::string wrong = wrong_launcher(name, launcher.kind, flavour);
+  if (wrong.empty() && marks.at_once() < 2) return "";
   return "the " + std::to_string(jobs) + " processes did not find each other, each was a job of one rank: " +
          (wrong.empty() ? name + " is most likely of another MPI than the program; `mercutio doctor -- ...` looks into it" : wrong);
 }

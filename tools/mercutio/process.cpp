@@ -52,6 +52,24 @@ void end_group(pid_t child) {
   kill(-child, SIGKILL);
 }
 
+// Both ends are behind the standard descriptors, which may be closed: a program that is started gets others for those.
+bool make_pipe(int (&ends)[2]) {
+  if (pipe2(ends, O_CLOEXEC) != 0) return false;
+  for (int& end : ends) {
+    if (end > 2) continue;
+    const int moved = fcntl(end, F_DUPFD_CLOEXEC, 3), error = errno;
+    close(end);
+    end = moved;
+    errno = error;
+  }
+  if (ends[0] >= 0 && ends[1] >= 0) return true;
+  const int error = errno;
+  for (const int end : ends)
+    if (end >= 0) close(end);
+  errno = error;
+  return false;
+}
+
 // Until the output's end and the child's, the deadline, or a signal.
 void read_until_end(int fd, pid_t child, int timeout_seconds, std::string& text) {
   constexpr int kWaitMs = 200;   // a signal may come right before poll
@@ -113,13 +131,14 @@ Output capture(const std::vector<std::string>& words, int timeout_seconds) {
   const SignalHold hold;
   Output output;
   int ends[2];
-  if (words.empty() || (stop_wanted() && !goes_on) || pipe2(ends, O_CLOEXEC) != 0) return output;
+  if (words.empty() || (stop_wanted() && !goes_on) || !make_pipe(ends)) return output;
   std::vector<char*> arguments = argument_vector(words);
   const pid_t child = fork();
   if (child == 0) {
     setpgid(0, 0);
     const int null_fd = open("/dev/null", O_RDONLY);
-    if (null_fd >= 0) dup2(null_fd, 0);
+    if (null_fd > 0) dup2(null_fd, 0);
+    if (null_fd > 2) close(null_fd);
     dup2(ends[1], 1);
     dup2(ends[1], 2);
     execvp(arguments[0], arguments.data());
@@ -157,7 +176,7 @@ int code_of_start(int error) {
 int run_through(const std::vector<std::string>& words, int& error) {
   std::vector<char*> arguments = argument_vector(words);
   int ends[2];   // closed by a start that succeeds
-  if (pipe2(ends, O_CLOEXEC) != 0) return error = errno, code_of_start(error);
+  if (!make_pipe(ends)) return error = errno, code_of_start(error);
   constexpr int kPassed[] = {SIGINT,  SIGTERM,   SIGHUP,  SIGQUIT, SIGUSR1, SIGUSR2,  SIGALRM,
                              SIGVTALRM, SIGXCPU, SIGPIPE, SIGCONT, SIGTSTP, SIGWINCH, SIGURG};
   struct sigaction passing {}, before[std::size(kPassed)];
@@ -204,13 +223,23 @@ std::string environment(const std::string& name) {
   return value ? value : "";
 }
 
+namespace {
+
+bool is_program(const std::string& path) {
+  struct stat state {};
+  return stat(path.c_str(), &state) == 0 && !S_ISDIR(state.st_mode) && access(path.c_str(), X_OK) == 0;
+}
+
+}  // namespace
+
 std::string find_on_path(const std::string& command) {
-  if (command.find('/') != std::string::npos) return access(command.c_str(), X_OK) == 0 ? command : "";
-  const std::string path = environment("PATH");
+  if (command.find('/') != std::string::npos) return is_program(command) ? command : "";
+  const char* const given = std::getenv("PATH");
+  const std::string path = given ? given : "/bin:/usr/bin";
   for (std::size_t start = 0; start <= path.size();) {
     const std::size_t end = std::min(path.find(':', start), path.size());
-    const std::string candidate = path.substr(start, end - start) + "/" + command;
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+    const std::string candidate = (end > start ? path.substr(start, end - start) : ".") + "/" + command;   // an empty part is the working directory
+    if (is_program(candidate)) return candidate;
     start = end + 1;
   }
   return "";

@@ -46,6 +46,13 @@ refused() {   # refused CODE TEXT ARGUMENT...
 refused 2 "give a trace"
 refused 1 "a trace is made by: mercutio run --trace=none" none
 refused 1 "give them with --hosts" --matrix general.csv
+before="$(cat general.csv)"
+ln -s general.csv link.csv
+for option in --rankfile --machinefile --slurm --write-matrix; do
+  refused 2 "is read, and is not overwritten" --matrix general.csv --hosts hosts $option ./general.csv
+  refused 2 "is read, and is not overwritten" --matrix general.csv --hosts hosts $option link.csv
+done
+equals "$(cat general.csv)" "$before"
 printf 'one\n' >small
 printf 'one slots=3\n' >few
 refused 1 "the nodes take 3 ranks, but there are 4" --matrix general.csv --hosts few

@@ -260,9 +260,26 @@ int write_files(const PlaceOptions& options, const Task& task, const Mapping& ma
 
 }  // namespace
 
+namespace {
+
+// An output that is one of the inputs; empty: none is.
+std::string why_overwritten(const PlaceOptions& options) {
+  const std::string* const inputs[] = {&options.trace, &options.matrix_file, &options.hosts_file, &options.machine_file, &options.costs_file, &options.topology};
+  for (const std::string* out : {&options.rankfile, &options.hydra_file, &options.slurm_file, &options.matrix_output})
+    for (const std::string* in : inputs)
+      if (is_same_file(*out, *in)) return *out + " is read, and is not overwritten";
+  return "";
+}
+
+}  // namespace
+
 int place_ranks(const PlaceOptions& options) {
   if (options.trace.empty() == options.matrix_file.empty()) {
     std::fprintf(stderr, "mercutio place: give a trace (mercutio run --trace=FILE -- mpirun ...) or --matrix FILE, one of them\n");
+    return 2;
+  }
+  if (const std::string why = why_overwritten(options); !why.empty()) {
+    std::fprintf(stderr, "mercutio place: %s\n", why.c_str());
     return 2;
   }
   Result<Task> made = task_of(options);

@@ -264,6 +264,12 @@ std::string why_not_writable(const std::string& path) {
   return slash + 1 != path.size() && stat(path.c_str(), &state) == 0 && access(path.c_str(), W_OK) != 0 ? std::strerror(errno) : "";
 }
 
+bool is_same_file(const std::string& one, const std::string& other) {
+  struct stat first {}, second {};
+  return !one.empty() && !other.empty() && stat(one.c_str(), &first) == 0 && stat(other.c_str(), &second) == 0 && first.st_dev == second.st_dev &&
+         first.st_ino == second.st_ino;
+}
+
 bool discard(const std::string& path) {
   const int error = errno;
   struct stat state {};

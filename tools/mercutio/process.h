@@ -46,6 +46,9 @@ std::string find_on_path(const std::string& command);
 // Why no file of this name can be written, as far as this node knows; empty: it can be.
 std::string why_not_writable(const std::string& path);
 
+// Whether both names are there and are one file.
+bool is_same_file(const std::string& one, const std::string& other);
+
 // After a failed write: removes what there is of the file, unless it is a device or the like. False.
 bool discard(const std::string& path);
 

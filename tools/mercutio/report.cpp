@@ -416,7 +416,7 @@ std::string why_overwritten(const ReportOptions& options) {
   const std::string *const outputs[] = {&options.page, &options.perfetto}, *const inputs[] = {&options.trace, &options.compare};
   for (const std::string* out : outputs)
     for (const std::string* in : inputs)
-      if (!out->empty() && !in->empty() && !resolved(*out).empty() && resolved(*out) == resolved(*in)) return *out + " is the trace itself, and is not overwritten";
+      if (is_same_file(*out, *in)) return *out + " is the trace itself, and is not overwritten";
   return !options.page.empty() && options.page == options.perfetto ? options.page + " can't be both the page and the Perfetto trace" : "";
 }
 

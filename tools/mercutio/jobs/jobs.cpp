@@ -83,6 +83,10 @@ int jobs(const JobsOptions& options) {
   std::vector<std::string> places = options.places;
   if (const std::string site = job_records_of_site(); places.empty() && !site.empty()) places.push_back(site);
   if (places.empty()) return complain("where are the records? Name a folder, or set MERCUTIO_SITE as the jobs have it", 2);
+  for (const std::string& place : places)
+    if (is_same_file(options.page, place)) return complain(options.page + " is one of the records, and is not overwritten", 2);
+  if (Records of_page; is_same_file(options.page, options.page) && read_records(options.page, of_page) && !of_page.jobs.empty())
+    return complain(options.page + " is a record of jobs, and is not overwritten", 2);
   Records records;
   for (const std::string& place : places)
     if (!read_records(place, records)) return complain(place + ": no such folder or file, or it can't be read", 1);

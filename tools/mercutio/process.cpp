@@ -292,6 +292,11 @@ std::string directory_of(const std::string& path) {
   return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+std::string temporary_directory() {
+  const std::string wanted = environment("TMPDIR");
+  return wanted.empty() ? "/tmp" : wanted;
+}
+
 std::string own_directory() {
   return directory_of(resolved("/proc/self/exe"));
 }

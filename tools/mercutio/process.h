@@ -56,6 +56,7 @@ std::string base_name(const std::string& path);      // behind the last slash
 std::string directory_of(const std::string& path);   // before it; "." without one
 std::string own_directory();                       // where this executable lies, links resolved
 std::string resolved(const std::string& path);     // empty when it does not exist
+std::string temporary_directory();                 // TMPDIR, or else /tmp
 std::string environment(const std::string& name);  // empty when unset
 
 }  // namespace mercutio::tool

@@ -1,8 +1,6 @@
 // The library's own reader and rules (src/insight); here it is only put into words, JSON and CSV.
 #include "report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -10,6 +8,7 @@
 
 #include "base/trace.h"
 #include "base/utf8.h"
+#include "bench/common.h"
 #include "darshan.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
@@ -346,7 +345,7 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
 }
 
 void print_csv(const Job& job) {
-  std::printf("rank,ranks,file");
+  std::printf("rank,members,file");
   visit_totals(FileTotals{}, [](const std::string& name, i64) { std::printf(",%s", name.c_str()); });
   std::putchar('\n');
   for (const JobFile& file : job.files) {
@@ -387,9 +386,9 @@ int draw(const ReportOptions& options, const Job& job) {
   if (python.empty() || script.empty())
     return complain("report", "the page", python.empty() ? "python3 was not found" : "report.py is not installed");
   const SignalHold hold;
-  char folder[] = "/tmp/mercutio-report-XXXXXX";
-  if (!mkdtemp(folder)) return complain("report", "the page", "no directory can be made in /tmp");
-  const std::string mine = std::string(folder) + "/job.json", theirs = std::string(folder) + "/other.json";
+  const Scratch folder(temporary_directory(), "report");
+  if (folder.path().empty()) return complain("report", "the page", "no directory can be made in " + temporary_directory());
+  const std::string mine = folder.path() + "/job.json", theirs = folder.path() + "/other.json";
   Job other;
   int code = write_json(mine, job, options.events) ? 0 : complain("report", mine, "can't be written");
   std::vector<std::string> words = {python, script, mine};
@@ -405,9 +404,6 @@ int draw(const ReportOptions& options, const Job& job) {
     if (output.exit_code == 127 && output.text.empty()) complain("report", python, "can't be started");
     code = output.exit_code == 0 ? 0 : 1;
   }
-  std::remove(mine.c_str());
-  std::remove(theirs.c_str());
-  ::rmdir(folder);
   return code;
 }
 
@@ -431,8 +427,8 @@ int report(const ReportOptions& options) {
   if (!read_job(options.trace, job)) return 1;
   if (options.json) print_json(stdout, job, options.events);
   if (options.csv) print_csv(job);
-  if (!options.page.empty() || !options.perfetto.empty()) return draw(options, job);
   if (options.stats) std::fputs(file_counts(job).c_str(), stdout);
+  if (!options.page.empty() || !options.perfetto.empty()) return draw(options, job);
   if (!options.json && !options.csv && !options.stats) std::fputs(verdict(job).c_str(), stdout);
   return 0;
 }

@@ -1,12 +1,11 @@
 #include "place/scotch.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <fstream>
 
+#include "bench/common.h"
 #include "process.h"
 
 namespace mercutio::place {
@@ -82,9 +81,10 @@ bool have_scotch() {
 }
 
 Mapping scotch(const Problem& problem) {
-  char folder[] = "/tmp/mercutio-place-XXXXXX";
-  if (!have_scotch() || !mkdtemp(folder)) return {};
-  const std::string graph = std::string(folder) + "/ranks.grf", target = std::string(folder) + "/places.tgt", result = std::string(folder) + "/ranks.map";
+  const tool::SignalHold hold;
+  const tool::Scratch folder(tool::temporary_directory(), "place");
+  if (!have_scotch() || folder.path().empty()) return {};
+  const std::string graph = folder.path() + "/ranks.grf", target = folder.path() + "/places.tgt", result = folder.path() + "/ranks.map";
   std::ofstream places(target);
   places << "cmpltw " << problem.places();
   for (const i64 room : problem.room) places << " " << room;
@@ -95,8 +95,6 @@ Mapping scotch(const Problem& problem) {
     mapping = read_mapping(result, problem);
   }
   if (!mapping.empty()) keep_to_rooms(problem, mapping);
-  for (const std::string& path : {graph, target, result}) std::remove(path.c_str());
-  ::rmdir(folder);
   return mapping;
 }
 

@@ -152,11 +152,8 @@ std::string why_another(const Contender& contender, const std::string& printed, 
 }
 
 std::string find_rank_library(const std::string& file_name) {
-  for (const char* folder : {"/../tests/tools/", "/../libexec/mercutio/"}) {
-    const std::string path = resolved(own_directory() + folder + file_name);
-    if (!path.empty()) return path;
-  }
-  return "";
+  const bool in_build_tree = !resolved(own_directory() + "/../CMakeCache.txt").empty();
+  return resolved(own_directory() + (in_build_tree ? "/../tests/tools/" : "/../libexec/mercutio/") + file_name);
 }
 
 Field find_contenders(const BenchOptions& options, const MeasuringProgram& measuring, const std::string& scratch) {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "base/file_text.h"
+#include "insight/findings.h"
 #include "model/machine_file.h"
 #include "place/cluster.h"
 #include "place/recorded.h"
@@ -180,15 +181,6 @@ Result<Task> task_of(const PlaceOptions& options) {
   MERCUTIO_TRY(take_topology(options, task));
   MERCUTIO_TRY(take_volume(options, task));
   return task;
-}
-
-std::string bytes_text(double bytes) {
-  const char* const kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  std::size_t unit = 0;
-  for (; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
-  char text[32];
-  snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", bytes, kUnits[unit]);
-  return text;
 }
 
 void print_attempts(const Task& task, const std::vector<Attempt>& all, const Attempt& best) {

@@ -89,18 +89,6 @@ double number(const FlatJson& values, const char* key) {
   return found == values.end() ? 0 : std::atof(found->second.c_str());
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') result += '\\';
-    if (static_cast<unsigned char>(c) >= 0x20)
-      result += c;
-    else
-      result += ' ';
-  }
-  return result + "\"";
-}
-
 void json_number(std::ostream& out, const char* name, const std::optional<double>& value) {
   out << ", \"" << name << "\": ";
   if (value)

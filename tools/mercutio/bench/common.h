@@ -37,7 +37,6 @@ using FlatJson = std::map<std::string, std::string>;
 FlatJson parse_flat_json(const std::string& line);
 double number(const FlatJson& values, const char* key);  // 0 when it is not there
 
-std::string quoted(const std::string& text);  // as a JSON string
 void json_number(std::ostream& out, const char* name, const std::optional<double>& value);
 
 }  // namespace mercutio::tool

@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "common.h"
+#include "insight/job_summary.h"
 #include "overlap.h"
 #include "process.h"
 
@@ -77,8 +78,8 @@ void print_bars(const std::vector<Bar>& bars) {
 }
 
 void json_name(std::ostream& out, const Contender& contender, const std::string& call, const std::string& pattern) {
-  out << "{\"call\": " << quoted(short_call(call)) << ", \"pattern\": " << quoted(pattern)
-      << ", \"mpi\": " << quoted(contender.mpi) << ", \"io\": " << quoted(contender.io);
+  out << "{\"call\": " << json_text(short_call(call)) << ", \"pattern\": " << json_text(pattern)
+      << ", \"mpi\": " << json_text(contender.mpi) << ", \"io\": " << json_text(contender.io);
 }
 
 void json_row(std::ostream& out, const Contender& contender, const OverlapRow& row) {
@@ -161,17 +162,17 @@ bool write_overlap_json(const OverlapOptions& options, const Field& field, const
                         const std::vector<Bar>& bars) {
   std::ofstream out(options.common.json_file);
   out.precision(9);
-  out << "{\"kind\": \"overlap\", \"version\": " << quoted(MERCUTIO_VERSION_TEXT)
-      << ", \"directory\": " << quoted(options.common.directory) << ", \"ranks\": " << options.common.ranks
+  out << "{\"kind\": \"overlap\", \"version\": " << json_text(MERCUTIO_VERSION_TEXT)
+      << ", \"directory\": " << json_text(options.common.directory) << ", \"ranks\": " << options.common.ranks
       << ", \"posting_ranks\": " << options.posting_ranks << ", \"repetitions\": " << options.common.repetitions
       << ", \"servers\": " << options.servers << ", \"rate\": " << options.rate << ", \"stripe\": " << options.stripe;
-  json_list(out, "remarks", field.remarks, [&](const std::string& remark) { out << quoted(remark); });
+  json_list(out, "remarks", field.remarks, [&](const std::string& remark) { out << json_text(remark); });
   json_list(out, "rows", figures.rows,
             [&](const OverlapRow& row) { json_row(out, field.contenders[row.contender], row); });
   json_list(out, "postings", figures.postings,
             [&](const PostingRow& row) { json_posting(out, field.contenders[row.contender], row); });
   json_list(out, "bars", bars, [&](const Bar& bar) {
-    out << "{\"bar\": " << quoted(bar.what) << ", \"mpi\": " << quoted(bar.mpi) << ", \"unit\": " << quoted(bar.unit);
+    out << "{\"bar\": " << json_text(bar.what) << ", \"mpi\": " << json_text(bar.mpi) << ", \"unit\": " << json_text(bar.unit);
     json_number(out, "measured", bar.measured);
     json_number(out, "limit", bar.limit);
     out << ", \"met\": " << (bar.met() ? "true" : "false") << "}";

@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "common.h"
+#include "insight/job_summary.h"
 #include "process.h"
 #include "report.h"
 
@@ -101,8 +102,8 @@ void print_against(const Field& field, const Report& report) {
 }
 
 void json_row(std::ostream& out, const Contender& contender, const Row& row) {
-  out << "{\"case\": " << quoted(row.point.name) << ", \"op\": " << quoted(row.point.operation)
-      << ", \"mpi\": " << quoted(contender.mpi) << ", \"io\": " << quoted(contender.io);
+  out << "{\"case\": " << json_text(row.point.name) << ", \"op\": " << json_text(row.point.operation)
+      << ", \"mpi\": " << json_text(contender.mpi) << ", \"io\": " << json_text(contender.io);
   const Sample& median = row.median;
   json_number(out, "open_s", median.open);
   json_number(out, "view_s", median.view);
@@ -141,10 +142,10 @@ bool write_json(const BenchOptions& options, const Field& field, const Report& r
                 const Measurements& measurements) {
   std::ofstream out(options.json_file);
   out.precision(9);
-  out << "{\"version\": " << quoted(MERCUTIO_VERSION_TEXT) << ", \"directory\": " << quoted(options.directory)
+  out << "{\"version\": " << json_text(MERCUTIO_VERSION_TEXT) << ", \"directory\": " << json_text(options.directory)
       << ", \"ranks\": " << options.ranks << ", \"repetitions\": " << options.repetitions
       << ", \"limit_seconds\": " << options.limit_seconds << ",\n \"remarks\": [";
-  for (std::size_t i = 0; i < field.remarks.size(); ++i) out << (i ? ", " : "") << quoted(field.remarks[i]);
+  for (std::size_t i = 0; i < field.remarks.size(); ++i) out << (i ? ", " : "") << json_text(field.remarks[i]);
   out << "],\n \"rows\": [";
   for (std::size_t i = 0; i < report.rows.size(); ++i) {
     const Row& row = report.rows[i];
@@ -162,7 +163,7 @@ bool write_json(const BenchOptions& options, const Field& field, const Report& r
   }
   out << "],\n \"geometric_means\": {";
   for (std::size_t i = 0; i < report.means.size(); ++i) {
-    out << (i ? ", " : "") << quoted(report.means[i].what) << ": " << report.means[i].value;
+    out << (i ? ", " : "") << json_text(report.means[i].what) << ": " << report.means[i].value;
   }
   out << "}}\n";
   return out.flush() || discard(options.json_file);

@@ -8,7 +8,6 @@
 
 #include "base/trace.h"
 #include "base/utf8.h"
-#include "bench/common.h"
 #include "darshan.h"
 #include "insight/costs.h"
 #include "insight/findings.h"
@@ -16,6 +15,7 @@
 #include "insight/replay.h"
 #include "process.h"
 #include "python.h"
+#include "scratch.h"
 #include "trace_file.h"
 
 namespace mercutio::tool {

@@ -1,26 +1,13 @@
 #include "common.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
 
 #include "../process.h"
 #include "../python.h"
 
 namespace mercutio::tool {
-
-Scratch::Scratch(const std::string& parent, const std::string& name) : path_(parent + "/mercutio-" + name + ".XXXXXX") {
-  if (!mkdtemp(path_.data())) path_.clear();
-}
-
-Scratch::~Scratch() {
-  std::error_code ignored;
-  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-}
 
 int plot(const std::string& json, const std::string& picture) {
   const std::string script = resolved(own_directory() + "/../share/mercutio/bench/plot.py");

@@ -1,4 +1,4 @@
-// What both measuring commands need: directories that go away, texts and numbers, and stopping early.
+// What both measuring commands need: texts, numbers and pictures.
 #pragma once
 
 #include <map>
@@ -8,21 +8,9 @@
 #include <vector>
 
 #include "../launcher.h"
+#include "../scratch.h"
 
 namespace mercutio::tool {
-
-// A directory of our own, removed with everything in it. Its path is empty when it can't be made.
-class Scratch {
- public:
-  explicit Scratch(const std::string& parent, const std::string& name = "bench");
-  ~Scratch();
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Draws a JSON table with plot.py: 0, or 1 with a message.
 int plot(const std::string& json, const std::string& picture);

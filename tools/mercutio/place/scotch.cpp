@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <fstream>
 
-#include "bench/common.h"
 #include "process.h"
+#include "scratch.h"
 
 namespace mercutio::place {
 namespace {

@@ -148,10 +148,8 @@ class Backoff final : public Pauses {
     static thread_local i64 end_ns = 0, moving_until_ns = 0;   // of the last calls
     static thread_local i64 idle_ns = 0;   // of calls that move nothing, learned, as some networks take long
     static thread_local bool was_long = false;
-    static thread_local std::uint32_t rings = 0;
-    const bool rung = segment_ && std::exchange(rings, segment_->rings(node_rank_)) != rings;
     const bool moves = end_ns < moving_until_ns;
-    if (calls_once || rung || (!moves && now_ns() < end_ns + kSeldomNs)) return poll_mpi(), false;
+    if (calls_once || (!moves && now_ns() < end_ns + kSeldomNs)) return poll_mpi(), false;
     const i64 begin = thread_ns();
     const i64 last_ns = now_ns() + kLongNs;
     int calls = 0;

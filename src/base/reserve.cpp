@@ -1,5 +1,6 @@
 #include "base/reserve.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -19,7 +20,7 @@ class Reserve {
     for (std::atomic<void*>& block : blocks_) {
       void* const held = block.exchange(nullptr);
       if (!held) continue;
-      whole_.store(false, std::memory_order_release);
+      whole_.store(false);
       ::operator delete(held);
       return true;
     }
@@ -40,7 +41,10 @@ class Reserve {
       all = all && taken;
     }
     filling_ = false;
-    whole_.store(all, std::memory_order_release);
+    whole_.store(all);
+    // Another thread may have given back a block that was seen here.
+    all = all && std::all_of(blocks_.begin(), blocks_.end(), [](const std::atomic<void*>& block) { return block.load() != nullptr; });
+    if (!all) whole_.store(false);
     return all;
   }
 

@@ -43,10 +43,18 @@ static void threads_open_first_files(void) {
   CHECK_INT(failed_opens, 0);
 }
 
+// If two threads make windows at once, Open MPI 5 crashes in its osc/ucx, and now and then MPICH 5 in MPI_Finalize, where UCX cleans up.
+static int crashes_by_itself(void) {
+  char version[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length;
+  MPI_Get_library_version(version, &length);
+  return strstr(version, "Open MPI v5") || strstr(version, "MPICH Version:      5") || strstr(version, "MPICH Version: 5");
+}
+
 int main(int argc, char **argv) {
   int provided;
   setenv("MERCUTIO_SHARED_POINTER", "window", 1);
   ck_init_level(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  if (ck_is_mercutio() && provided == MPI_THREAD_MULTIPLE) RUN(threads_open_first_files);
+  if (ck_is_mercutio() && provided == MPI_THREAD_MULTIPLE && !crashes_by_itself()) RUN(threads_open_first_files);
   return ck_finish();
 }

@@ -21,8 +21,6 @@ namespace {
 
 bool reads(const Access& access) { return access.direction == Direction::kRead; }
 
-constexpr i64 kGatheredHeaderBytes = 256;   // of the result that the first rank of a node publishes
-
 // The layout that the storage reports, or that of the hints if it reports none.
 Layout layout_of(const EngineFile& file) {
   Layout layout = file.storage->layout();
@@ -215,7 +213,7 @@ struct GatheredHeader {
   i64 atomic = 0, participants = 0, contiguous = 0, bytes = 0, begin = 0, end = 0, disjoint = 0, run_bytes = 0;
   i64 repeated = 0, ranges = 0, groups = 0;
 };
-static_assert(sizeof(GatheredHeader) <= kGatheredHeaderBytes && std::is_trivially_copyable_v<GatheredHeader>);
+static_assert(std::is_trivially_copyable_v<GatheredHeader>);
 
 std::vector<std::byte> to_bytes(const Gathered& all) {
   const Pattern& pattern = all.pattern;

@@ -54,7 +54,6 @@ class RankGroup {
   int rank() const { return rank_; }
   int size() const { return size_; }
   int node_rank() const { return node_rank_; }   // among the ranks of this node
-  int node_size() const { return node_size_; }
   const Topology& topology() const { return topology_; }
   const std::string& host() const { return host_; }
   i64 tags_per_file() const { return tags_per_file_; }

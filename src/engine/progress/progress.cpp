@@ -1,7 +1,11 @@
 #include "engine/progress/progress.h"
 
 #include <algorithm>
+#include <atomic>
+#include <condition_variable>
 #include <list>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "base/attempt.h"

@@ -6,14 +6,9 @@
 // handover takes longer than a small access. All other requests are driven by the threads that call progress() or wait().
 #pragma once
 
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <list>
 #include <memory>
-#include <mutex>
-#include <thread>
 
 #include "engine/progress/task.h"
 

@@ -170,7 +170,8 @@ def add(args):
     kept = json.loads(path.read_text()) if path.is_file() else {key: own.get(key, other) for key, other in (("title", args.name), ("about", ""), ("what", ""))}
     is_bench = isinstance(data, dict) and "geometric_means" in data
     facts = dict(date=datetime.date.today().isoformat(), commit=commit, command=args.command)
-    tables, old = from_bench(data) if is_bench else from_rows(data), kept.get("tables", [])
+    tables = from_bench(data) if is_bench else from_rows(data)
+    old = [{**{key: kept[key] for key in facts}, **table} for table in kept.get("tables", [])]
     if args.by:
         tables = tables_by(args.by, *tables, old, facts)
     if args.table:

@@ -346,22 +346,25 @@ bool is_mercutio(const std::string& library) {
   return file == "libmercutio.so" || starts_with(file, "libmercutio.so.");
 }
 
-std::string append_preload(const std::string& mine, const std::string& existing) {
-  std::string result;
-  std::size_t start = 0;
-  while (start <= existing.size()) {
-    const std::size_t end = std::min(existing.find_first_of(": ", start), existing.size());
-    const std::string item = existing.substr(start, end - start);
-    if (!item.empty() && item != mine && !(is_mercutio(mine) && is_mercutio(item))) result += item + ":";
+static Words libraries_in(const std::string& preload) {
+  Words libraries;
+  for (std::size_t start = 0; start <= preload.size();) {
+    const std::size_t end = std::min(preload.find_first_of(": ", start), preload.size());
+    if (end > start) libraries.push_back(preload.substr(start, end - start));
     start = end + 1;
   }
-  return result + mine;
+  return libraries;
+}
+
+std::string append_preload(const std::string& mine, const std::string& existing) {
+  Words libraries = libraries_in(existing);
+  std::erase_if(libraries, [&](const std::string& one) { return one == mine || (is_mercutio(mine) && is_mercutio(one)); });
+  libraries.push_back(mine);
+  return joined(libraries, ":");
 }
 
 std::string without_mercutio(const std::string& preload) {
-  std::string text = preload;
-  std::replace(text.begin(), text.end(), ' ', ':');
-  Words libraries = split(text, ':');
+  Words libraries = libraries_in(preload);
   std::erase_if(libraries, is_mercutio);
   return joined(libraries, ":");
 }

@@ -241,12 +241,6 @@ i64 count_of(const std::string& text, const std::string& part) {
   return count;
 }
 
-// The library's word that its backend could not be loaded; empty: it was.
-std::string no_backend(const std::string& output) {
-  const std::size_t at = output.find("mercutio: no backend for this MPI");
-  return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
-}
-
 // Where the probe was ended before it removed its files: those, by their names, in the folder that it had made.
 void remove_rest(const Output& output, const std::string& directory) {
   const std::string folder = key_values(output.text)["folder"], begin = directory + "/.mercutio-doctor-";

@@ -34,6 +34,11 @@ std::string backend_file(const std::string& flavour) {
   return "libmercutio-" + flavour + ".so";
 }
 
+std::string no_backend(const std::string& output) {
+  const std::size_t at = output.find("mercutio: no backend for this MPI");
+  return at == std::string::npos ? "" : output.substr(at, output.find('\n', at) - at);
+}
+
 bool has_backend(const std::string& library, const std::string& flavour) {
   return !resolved(directory_of(resolved(library)) + "/" + backend_file(flavour)).empty();
 }

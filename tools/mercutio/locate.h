@@ -22,6 +22,9 @@ inline constexpr const char* kTrampoline = "libmercutio.so";
 inline constexpr const char* kFlavours[] = {"mpich", "openmpi", "abi"};
 std::string backend_file(const std::string& flavour);  // libmercutio-<flavour>.so
 
+// What the library said in `output` of a backend that it could not load; empty: nothing.
+std::string no_backend(const std::string& output);
+
 // Whether `library`, a libmercutio.so, finds its backend: beside itself.
 bool has_backend(const std::string& library, const std::string& flavour);
 

@@ -143,8 +143,18 @@ MeasuringProgram pattern_program() {
       "mercutio-bench", {"main", "common", "side", "patterns", "irregular", "timing", "latency", "ior", "moved", "output"}, {}, {}};
 }
 
-std::string why_another(const Contender& contender, const std::string& printed, const std::string& supplier) {
-  if (printed.find("mercutio: no backend for this MPI") != std::string::npos) return "Mercutio has no backend for this MPI, and its own I/O was used";
+static std::string supplier_in(const std::string& printed) {
+  for (const std::string& line : split(printed, '\n')) {
+    const FlatJson values = parse_flat_json(line);
+    if (values.count("mpi") && values.count("io")) return values.at("io");
+  }
+  return "";
+}
+
+std::string why_another(const Contender& contender, const std::string& printed) {
+  const std::string supplier = supplier_in(printed);
+  if (supplier.empty()) return "";
+  if (!no_backend(printed).empty()) return "Mercutio has no backend for this MPI, and its own I/O was used";
   if (contender.peer()) return is_mercutio(supplier) ? "its calls went to " + supplier : "";
   const std::string real = resolved(supplier);   // a tool between them hides it
   const bool another = !flavour_of_library(supplier).empty() || (is_mercutio(supplier) && !real.empty() && real != contender.library);

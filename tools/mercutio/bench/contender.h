@@ -38,8 +38,8 @@ MeasuringProgram pattern_program();  // of `mercutio bench`
 // Compiles `program` for each MPI into `scratch`.
 Field find_contenders(const BenchOptions& options, const MeasuringProgram& program, const std::string& scratch);
 
-// Why the figures of a run are not those of `contender`, by what the run printed and the library that its first line names. Empty: they are.
-std::string why_another(const Contender& contender, const std::string& printed, const std::string& supplier);
+// Why the figures of a run are not those of `contender`, by what the run printed, whose first line names a library. Empty: they are.
+std::string why_another(const Contender& contender, const std::string& printed);
 
 // A library of ours for the ranks, in a build tree or where it is installed; empty when there is none.
 std::string find_rank_library(const std::string& file_name);

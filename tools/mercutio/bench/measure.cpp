@@ -120,25 +120,17 @@ class BenchRunner {
     if (!left_out_[contender].empty()) line.insert(line.end(), {"--skip", left_out_[contender]});
     const double most = 60 + static_cast<double>(group.cases.size()) * 2 * (options_.limit_seconds + 20);
     const Output output = capture(line, static_cast<int>(most));
-    if (is_anothers(output.text, field_.contenders[contender])) return {};
+    if (const std::string why = why_another(field_.contenders[contender], output.text); !why.empty()) {
+      result_.troubles.push_back(field_.contenders[contender].name() + ": " + why);
+      result_.of_others = true;
+      return {};
+    }
     Launch launch = read_lines(output.text, contender);
     if (!launch.done) {
       result_.troubles.push_back(field_.contenders[contender].name() + " " + launch.begun + ": " +
                                  (launch.timed_out ? "ended by the time limit" : output.text.substr(0, 1500)));
     }
     return launch;
-  }
-
-  bool is_anothers(const std::string& text, const Contender& contender) {
-    for (const std::string& line : split(text, '\n')) {
-      const FlatJson values = parse_flat_json(line);
-      if (!values.count("mpi") || !values.count("io")) continue;
-      const std::string why = why_another(contender, text, values.at("io"));
-      if (why.empty()) return false;
-      result_.troubles.push_back(contender.name() + ": " + why);
-      return result_.of_others = true;
-    }
-    return false;
   }
 
   Launch read_lines(const std::string& text, int contender) {

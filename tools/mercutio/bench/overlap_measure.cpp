@@ -150,15 +150,14 @@ class OverlapRunner {
                  std::to_string(common.limit_seconds), "--seed", std::to_string(common.seed * 1000 + repetition)});
     line.insert(line.end(), more.begin(), more.end());
     const Output output = capture(line, static_cast<int>(kGraceSeconds + kAccesses * common.limit_seconds));
+    if (const std::string why = why_another(who, output.text); !why.empty()) {
+      figures_.troubles.push_back(who.name() + " " + calls + ": " + why);
+      figures_.of_others = true;
+      return;
+    }
     bool done = false, timed_out = false;
     for (const std::string& text : split(output.text, '\n')) {
       const FlatJson values = parse_flat_json(text);
-      const std::string why = values.count("mpi") && values.count("io") ? why_another(who, output.text, values.at("io")) : "";
-      if (!why.empty()) {
-        figures_.troubles.push_back(who.name() + " " + calls + ": " + why);
-        figures_.of_others = true;
-        return;
-      }
       take(values);
       done |= values.count("done") > 0;
       timed_out |= values.count("timeout") > 0;

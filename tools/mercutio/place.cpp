@@ -250,10 +250,6 @@ int write_files(const PlaceOptions& options, const Task& task, const Mapping& ma
   return 0;
 }
 
-}  // namespace
-
-namespace {
-
 // An output that is one of the inputs; empty: none is.
 std::string why_overwritten(const PlaceOptions& options) {
   const std::string* const inputs[] = {&options.trace, &options.matrix_file, &options.hosts_file, &options.machine_file, &options.costs_file, &options.topology};

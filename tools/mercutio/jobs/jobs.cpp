@@ -85,7 +85,7 @@ int jobs(const JobsOptions& options) {
   if (places.empty()) return complain("where are the records? Name a folder, or set MERCUTIO_SITE as the jobs have it", 2);
   for (const std::string& place : places)
     if (is_same_file(options.page, place)) return complain(options.page + " is one of the records, and is not overwritten", 2);
-  if (Records of_page; is_same_file(options.page, options.page) && read_records(options.page, of_page) && !of_page.jobs.empty())
+  if (Records of_page; !resolved(options.page).empty() && read_records(options.page, of_page) && !of_page.jobs.empty())
     return complain(options.page + " is a record of jobs, and is not overwritten", 2);
   Records records;
   for (const std::string& place : places)

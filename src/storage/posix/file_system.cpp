@@ -174,9 +174,12 @@ std::uint64_t boot_number() {
 
 // A file system of this machine's own has other files than those with the same numbers on other machines. 0: it is not known which machine this is.
 i64 number_of(const struct stat& status, const Traits& traits) {
-  const std::uint64_t boot = traits.metadata_is_remote ? 1 : boot_number();
-  if (boot == 0) return 0;
-  const std::uint64_t number = traits.metadata_is_remote ? status.st_ino : mix_hash(mix_hash(boot, status.st_dev), status.st_ino);
+  std::uint64_t number = status.st_ino;
+  if (!traits.metadata_is_remote) {
+    const std::uint64_t boot = boot_number();
+    if (boot == 0) return 0;
+    number = mix_hash(mix_hash(boot, status.st_dev), status.st_ino);
+  }
   return static_cast<i64>(number >> 1 | 1);
 }
 

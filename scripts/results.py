@@ -143,23 +143,23 @@ def from_rows(data):
     return [dict(columns=columns, rows=[[row.get(key) for key in columns] for row in rows])]
 
 
+def among(old, new):
+    """The tables with titles: new ones in the places of those of their titles, or behind the others."""
+    return list({one["title"]: one for one in [*old, *new] if "title" in one}.values())
+
+
 def tables_by(column, table, old, facts):
     """A table for each value of the column, which is its title; those of other values, in `old`, stay where they are."""
     at = table["columns"].index(column)
-    tables = {one["title"]: one for one in old if "title" in one}
-    for value in dict.fromkeys(row[at] for row in table["rows"]):
-        tables[value] = dict(facts, title=value, columns=[name for name in table["columns"] if name != column],
-                             rows=[row[:at] + row[at + 1:] for row in table["rows"] if row[at] == value])
-    return list(tables.values())
+    return among(old, [dict(facts, title=value, columns=[name for name in table["columns"] if name != column],
+                            rows=[row[:at] + row[at + 1:] for row in table["rows"] if row[at] == value])
+                       for value in dict.fromkeys(row[at] for row in table["rows"])])
 
 
 def table_titled(title, table, old, facts):
-    """The table, titled, in the place of the one of that title or behind the others."""
-    tables = {one["title"]: one for one in old if "title" in one}
     if "plot" in table:
         table["plot"]["title"] = f"{title}: {table['plot']['title'][0].lower()}{table['plot']['title'][1:]}"
-    tables[title] = dict(title=title, **table, **facts)
-    return list(tables.values())
+    return among(old, [dict(title=title, **table, **facts)])
 
 
 def add(args):

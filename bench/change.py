@@ -47,9 +47,11 @@ def library_of_base(args):
 def measure(args, base, mpi, ranks, patterns, repetitions):
     """{(case, direction): ratio}"""
     with tempfile.NamedTemporaryFile(suffix=".json") as table:
-        subprocess.run([os.path.join(args.build, "bin", "mercutio"), "bench", "--dir", args.dir, "-n", str(ranks), "--bytes", args.bytes, "--mpi", LAUNCH[mpi][0][0],
-                        "--repetitions", str(repetitions), "--patterns", patterns, "--io", "mercutio", "--against", base, "--json", table.name],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        bench = subprocess.run([os.path.join(args.build, "bin", "mercutio"), "bench", "--dir", args.dir, "-n", str(ranks), "--bytes", args.bytes, "--mpi", LAUNCH[mpi][0][0],
+                                "--repetitions", str(repetitions), "--patterns", patterns, "--io", "mercutio", "--against", base, "--json", table.name],
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if bench.returncode != 0:
+            sys.exit(f"mercutio bench under {mpi} with {ranks} ranks, exit code {bench.returncode}:\n{bench.stdout[-2000:]}")
         rows = json.load(table)["rows"]
     return {(row["case"], row["op"]): row["of_against"] for row in rows if row["of_against"] is not None}
 

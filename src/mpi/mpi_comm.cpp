@@ -139,8 +139,9 @@ class Backoff final : public Pauses {
     i64 other_ns;
   };
   // MPI progresses only inside its calls, and another rank may be sending to this one a long message of the program, part by part. Calls that
-  // use much processor time have moved a part. Returns whether one was moved lately: then the next one is about to come, and the rank
-  // should not sleep. Time is not wall time: an MPI may yield in its calls, and then other ranks run.
+  // use much processor time have moved a part; if only a little more than usual, twice: caches may have been cold. Returns whether one was
+  // moved lately: then the next one is about to come, and the rank should not sleep. Time is not wall time: an MPI may yield in its calls,
+  // and then other ranks run.
   // `calls_once`: before the first sleep, as most waits are over after it, and before short ones.
   bool poll_moves(bool calls_once) {
     constexpr int kCalls = 8;   // Open MPI looks at its networks in each eighth call

@@ -8,6 +8,7 @@
 #include "api/call.h"
 #include "api/completion.h"
 #include "api/export.h"
+#include "base/borrowed.h"
 #include "mpi/calls.h"
 #include "mpi/decode.h"
 #include "mpi/mpi_comm.h"
@@ -37,13 +38,19 @@ std::byte* address_of(const Buffer& buffer) {
   return is_bottom ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer.base));
 }
 
-// Makes an AccessCall from the arguments. Where they are wrong, nothing is moved, and argument_error is set.
-AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
+AccessCall make_other_call(const Row& row, i64 offset, const Buffer& buffer) {
   Result<MemoryType> type = buffer.count < 0 ? Error{ErrorClass::kCount, "the count is negative"} : attempt([&] { return decode_memory(buffer.type); });
   if (type) {
     return {row.name, row.direction, row.positioning, row.collective, offset, {address_of(buffer), std::move(type->flat), buffer.count}, std::move(type->spec)};
   }
   return {row.name, row.direction, row.positioning, row.collective, offset, {nullptr, contiguous_bytes(), 0}, byte_type(), std::move(type).error()};
+}
+
+// Makes an AccessCall from the arguments. Where they are wrong, nothing is moved, and argument_error is set.
+AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
+  const NamedMemory type = named_memory(buffer.type);
+  if (!type.flat || buffer.count < 0) return make_other_call(row, offset, buffer);
+  return {row.name, row.direction, row.positioning, row.collective, offset, {address_of(buffer), borrowed(type.flat), buffer.count}, borrowed(type.spec)};
 }
 
 int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {
@@ -261,41 +268,48 @@ using namespace mercutio;
 
 #define BUFFER_kRead void*
 #define BUFFER_kWrite const void*
-#define ROW_OF(name, suffix, direction, positioning, collective) \
-  Row { "MPI_File_" #name suffix, Direction::direction, Positioning::positioning, collective }
+#define DEFINE_ROW(name, suffix, direction, positioning, collective) \
+  static constexpr Row row{"MPI_File_" #name suffix, Direction::direction, Positioning::positioning, collective}
 
 #define BLOCKING_EXPLICIT(name, direction, positioning, collective, Count, twin)                                       \
   MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, MPI_Offset offset, BUFFER_##direction buffer, Count count, \
                                                  MPI_Datatype type, MPI_Status* status)) {                             \
-    return blocking(ROW_OF(name, #twin, direction, positioning, collective), file, offset, {buffer, count, type}, status); \
+    DEFINE_ROW(name, #twin, direction, positioning, collective);                                                       \
+    return blocking(row, file, offset, {buffer, count, type}, status);                                                 \
   }
 #define BLOCKING_POINTER(name, direction, positioning, collective, Count, twin)                                        \
   MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, BUFFER_##direction buffer, Count count, MPI_Datatype type, \
                                                  MPI_Status* status)) {                                                \
-    return blocking(ROW_OF(name, #twin, direction, positioning, collective), file, 0, {buffer, count, type}, status);  \
+    DEFINE_ROW(name, #twin, direction, positioning, collective);                                                       \
+    return blocking(row, file, 0, {buffer, count, type}, status);                                                      \
   }
 #define NONBLOCKING_EXPLICIT(name, direction, positioning, collective, Count, twin)                                    \
   MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, MPI_Offset offset, BUFFER_##direction buffer, Count count, \
                                                  MPI_Datatype type, MPI_Request* request)) {                           \
-    return nonblocking(ROW_OF(name, #twin, direction, positioning, collective), file, offset, {buffer, count, type}, request); \
+    DEFINE_ROW(name, #twin, direction, positioning, collective);                                                       \
+    return nonblocking(row, file, offset, {buffer, count, type}, request);                                             \
   }
 #define NONBLOCKING_POINTER(name, direction, positioning, collective, Count, twin)                                     \
   MERCUTIO_MPI_FUNCTION(int, File_##name##twin, (MPI_File file, BUFFER_##direction buffer, Count count, MPI_Datatype type, \
                                                  MPI_Request* request)) {                                              \
-    return nonblocking(ROW_OF(name, #twin, direction, positioning, collective), file, 0, {buffer, count, type}, request); \
+    DEFINE_ROW(name, #twin, direction, positioning, collective);                                                       \
+    return nonblocking(row, file, 0, {buffer, count, type}, request);                                                  \
   }
 #define SPLIT_BEGIN_EXPLICIT(name, direction, positioning, collective, Count, twin)                                    \
   MERCUTIO_MPI_FUNCTION(int, File_##name##_begin##twin, (MPI_File file, MPI_Offset offset, BUFFER_##direction buffer,  \
                                                          Count count, MPI_Datatype type)) {                            \
-    return split_begin(ROW_OF(name, "_begin" #twin, direction, positioning, collective), file, offset, {buffer, count, type}); \
+    DEFINE_ROW(name, "_begin" #twin, direction, positioning, collective);                                              \
+    return split_begin(row, file, offset, {buffer, count, type});                                                      \
   }
 #define SPLIT_BEGIN_POINTER(name, direction, positioning, collective, Count, twin)                                     \
   MERCUTIO_MPI_FUNCTION(int, File_##name##_begin##twin, (MPI_File file, BUFFER_##direction buffer, Count count, MPI_Datatype type)) { \
-    return split_begin(ROW_OF(name, "_begin" #twin, direction, positioning, collective), file, 0, {buffer, count, type}); \
+    DEFINE_ROW(name, "_begin" #twin, direction, positioning, collective);                                              \
+    return split_begin(row, file, 0, {buffer, count, type});                                                           \
   }
 #define SPLIT_END(name, direction, positioning, collective)                                                            \
   MERCUTIO_MPI_FUNCTION(int, File_##name##_end, (MPI_File file, BUFFER_##direction buffer, MPI_Status* status)) {      \
-    return split_end(ROW_OF(name, "_end", direction, positioning, collective), file, buffer, status);                  \
+    DEFINE_ROW(name, "_end", direction, positioning, collective);                                                      \
+    return split_end(row, file, buffer, status);                                                                       \
   }
 
 // Both forms of each call.

@@ -51,7 +51,7 @@ static void store_count(MPI_Status& status, i64 bytes) {
 }
 
 // Whether this MPI keeps a count so.
-static bool keeps_count_so() {
+[[gnu::noinline]] static bool keeps_count_so() {
   for (const i64 bytes : {i64{0}, i64{3}, i64{0xfedcba98}, i64{0x123456789abcde}}) {
     MPI_Status asked, stored;
     std::memset(&asked, 0xff, sizeof asked);

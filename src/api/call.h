@@ -21,9 +21,10 @@ inline int finish(OpenHandle* handle, const char* operation, const Status& statu
 // For use in a catch block: returns the code. An exception thrown by an error handler of the program is rethrown.
 int fail_after_throw(OpenHandle* handle, const char* operation);
 
-// Runs body() -> int of `operation` on `handle` (null: no file). `body` may set `handle`.
+// Runs body() -> int of `operation` on `handle` (null: no file). `body` may set `handle`. Inline, or each small access would first store what
+// the bodies refer to.
 template <class Body>
-int guarded(OpenHandle* const& handle, const char* operation, Body body) {
+[[gnu::always_inline]] inline int guarded(OpenHandle* const& handle, const char* operation, const Body& body) {
   const UsesReserve uses;
   Errhandlers::CallScope scope;
   int code = MPI_SUCCESS;
@@ -37,14 +38,14 @@ int guarded(OpenHandle* const& handle, const char* operation, Body body) {
 }
 // The same for functions that return no code. On an error they return `otherwise`.
 template <class T, class Body>
-T guarded_or(T otherwise, Body body) {
+T guarded_or(T otherwise, const Body& body) {
   const UsesReserve uses;
   return attempt_or(otherwise, body);
 }
 
 // Runs body(OpenHandle&) -> int on a live handle.
 template <class Body>
-int with_file(MPI_File file, const char* operation, Body body) {
+[[gnu::always_inline]] inline int with_file(MPI_File file, const char* operation, const Body& body) {
   OpenHandle* handle = nullptr;
   return guarded(handle, operation, [&] {
     handle = process().handles.find(file);
@@ -53,7 +54,7 @@ int with_file(MPI_File file, const char* operation, Body body) {
 }
 // The same for bodies that return Status.
 template <class Body>
-int run_on_file(MPI_File file, const char* operation, Body body) {
+int run_on_file(MPI_File file, const char* operation, const Body& body) {
   return with_file(file, operation, [&](OpenHandle& handle) { return finish(&handle, operation, body(handle)); });
 }
 

@@ -22,7 +22,7 @@ class Errhandlers {
     bool in_handler = false;   // while a handler runs, and from its exception until that has left the library
     int calls = 0;             // depth of nested calls
   };
-  static OfThread& of_this_thread();   // looked up once a call, which takes nanoseconds in a library that is loaded late
+  [[gnu::noinline]] static OfThread& of_this_thread();   // looked up once a call, which takes nanoseconds in a library that is loaded late
 
  public:
   // Creates a handler that calls `function` (an MPI_File_errhandler_function or a Fortran subroutine).

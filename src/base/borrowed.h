@@ -6,6 +6,8 @@
 namespace mercutio {
 
 template <class T>
-std::shared_ptr<T> borrowed(const std::shared_ptr<T>& kept) { return {std::shared_ptr<T>(), kept.get()}; }
+std::shared_ptr<T> borrowed(T* kept) { return {std::shared_ptr<T>(), kept}; }
+template <class T>
+std::shared_ptr<T> borrowed(const std::shared_ptr<T>& kept) { return borrowed(kept.get()); }
 
 }  // namespace mercutio

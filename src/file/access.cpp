@@ -31,6 +31,12 @@ Status OpenFile::check_mode(const AccessCall& call) const {
   return no_split("collective access");
 }
 
+// Whether it is independent, and check_mode() finds nothing.
+inline bool OpenFile::is_plain(const AccessCall& call) const {
+  if (call.collective || call.positioning == Positioning::kShared || amode_.sequential) return false;
+  return call.direction == Direction::kRead ? amode_.readable() : amode_.writable();
+}
+
 // Nothing of the call has been checked. Once an access, before it may go on as one of this rank alone.
 OpenFile::Look OpenFile::look_at(const AccessCall& call) const {
   i64 bytes = 0;
@@ -71,7 +77,7 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
   return ok_status();
 }
 
-void OpenFile::prepare(AccessCall& call, const Look& look, Operation& operation) {
+void OpenFile::prepare(AccessCall& call, Look look, Operation& operation) {
   if (look.sink && !operation.trace) begin_trace(call, look, operation);
   {
     std::lock_guard lock(mutex_);
@@ -214,7 +220,7 @@ i64 OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken) {
   taken.first_etype = call.positioning == Positioning::kExplicit ? call.offset : pointer_;
   i64 position = 0;
   if (view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return -1;
-  taken.etypes = bytes / taken.etype_bytes;
+  taken.etypes = taken.etype_bytes == 1 ? bytes : bytes / taken.etype_bytes;   // a division may take as long as all the rest
   const i64 offset = bytes == taken.etypes * taken.etype_bytes ? offset_of_run(*view.view, position, bytes) : -1;
   if (offset >= 0 && call.positioning == Positioning::kIndividual) pointer_ += taken.etypes;
   return offset;
@@ -234,28 +240,40 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
 }
 
 // An independent access that is one run in the file and in memory is one call of the storage: there is nothing to choose, and once its
-// offset is known nothing of the view is needed. Nothing: it goes the long way, on which all that may be wrong with it is found.
-std::optional<Result<i64>> OpenFile::move_run(const AccessCall& call, const Look& look) {
-  const i64 bytes = bytes_of_run(call);
-  if (bytes == 0 || !may_hand_on(call)) return std::nullopt;
+// offset is known nothing of the view is needed. Others go the long way, on which all that may be wrong with them is found.
+Result<i64> OpenFile::access_alone(AccessCall& call, Look look) {
   const bool reading = call.direction == Direction::kRead;
+  IoPiece run{-1, call.memory.base, bytes_of_run(call)};
   Taken taken;
-  i64 offset = -1;
   std::optional<SieveGate::Pass> pass;   // what a write must hold
-  {
+  if (run.bytes > 0 && may_hand_on(call)) {
     std::lock_guard lock(mutex_);
-    if (!reading && any_sieves_ && view_->scattered) {
-      if (!gate_ || !pass.emplace(*gate_, bytes, &blocking_).given()) return std::nullopt;
-    }
-    offset = take_run(call, bytes, taken);
+    const bool may = reading || !any_sieves_ || !view_->scattered || (gate_ && pass.emplace(*gate_, run.bytes, &blocking_).given());
+    if (may) run.offset = take_run(call, run.bytes, taken);
   }
-  if (offset < 0) return std::nullopt;
-  const IoPiece run{offset, call.memory.base, bytes};
+  if (run.offset < 0) {
+    pass.reset();
+    return access_by_pieces(call, look);
+  }
   Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
   IndependentAccesses::of_process().note();
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
-  if (!moved && moved.error().sys_errno == EFAULT) return std::nullopt;   // memory of a device, perhaps
+  if (!moved && moved.error().sys_errno == EFAULT) {   // memory of a device, perhaps
+    pass.reset();
+    return access_by_pieces(call, look);
+  }
+  return moved;
+}
+
+Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look) {
+  Operation alone;
+  prepare(call, look, alone);
+  MERCUTIO_TRY(alone.entry);
+  if (alone.trace) trace_step(alone, StepForm::kBlocking);
+  Result<i64> moved = perform_alone(alone);
+  if (alone.trace) trace_access(alone, moved, /*waited=*/true);
+  finish_pointer(call, alone, moved);
   return moved;
 }
 
@@ -310,21 +328,13 @@ bool OpenFile::is_alone(const AccessCall& call) const {
   return view_->view->contiguous();
 }
 
-Result<i64> OpenFile::access(AccessCall call) {
+Result<i64> OpenFile::access(AccessCall call) { return is_plain(call) ? access_alone(call, look_at(call)) : access_checked(call); }
+
+Result<i64> OpenFile::access_checked(AccessCall& call) {
   MERCUTIO_TRY(check_mode(call));
   const Look look = look_at(call);
   if (call.collective && is_alone(call)) call.collective = false;
-  if (!call.collective) {
-    if (auto moved = move_run(call, look)) return *std::move(moved);
-    Operation alone;
-    prepare(call, look, alone);
-    MERCUTIO_TRY(alone.entry);
-    if (alone.trace) trace_step(alone, StepForm::kBlocking);
-    Result<i64> moved = perform_alone(alone);
-    if (alone.trace) trace_access(alone, moved, /*waited=*/true);
-    finish_pointer(call, alone, moved);
-    return moved;
-  }
+  if (!call.collective) return access_alone(call, look);
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   Begun begun;
   if (!look.sink) {   // apart: a run makes no Operation, and even an empty std::optional of one costs it 90 instructions
@@ -339,7 +349,7 @@ Result<i64> OpenFile::access(AccessCall call) {
   return access_together(call, look, begun, together);
 }
 
-Result<i64> OpenFile::access_together(AccessCall& call, const Look& look, Begun& begun, Operation& together) {
+Result<i64> OpenFile::access_together(AccessCall& call, Look look, Begun& begun, Operation& together) {
   together.channel = std::move(begun.channel);
   together.declined = begun.declined;
   prepare(call, look, together);

@@ -234,10 +234,11 @@ class OpenFile final : public File {
 
   // access.cpp
   Status check_mode(const AccessCall& call) const;  // what fails on all ranks alike
+  bool is_plain(const AccessCall& call) const;
   bool is_alone(const AccessCall& call) const;
   Status check_call(const AccessCall& call, Operation& operation) const;
   Look look_at(const AccessCall& call) const;
-  void prepare(AccessCall& call, const Look& look, Operation& operation);   // takes the memory over
+  void prepare(AccessCall& call, Look look, Operation& operation);   // takes the memory over
   EngineFile engine_file(const HintSet& hints, const FileView& view, const FixedHints& fixed_hints, bool collective);
   Status take_position(const AccessCall& call, Operation& operation);
   Status take_turn(const AccessCall& call);
@@ -249,9 +250,11 @@ class OpenFile final : public File {
   i64 bytes_of_run(const AccessCall& call) const;
   i64 take_run(const AccessCall& call, i64 bytes, Taken& taken) MERCUTIO_REQUIRES(mutex_);
   Result<i64> move_piece(Direction direction, const IoPiece& piece);
-  std::optional<Result<i64>> move_run(const AccessCall& call, const Look& look);
+  Result<i64> access_alone(AccessCall& call, Look look);
+  Result<i64> access_by_pieces(AccessCall& call, Look look);
   std::optional<Result<i64>> move_run_together(AccessCall& call, Begun& begun);
-  Result<i64> access_together(AccessCall& call, const Look& look, Begun& begun, Operation& together);
+  Result<i64> access_checked(AccessCall& call);
+  Result<i64> access_together(AccessCall& call, Look look, Begun& begun, Operation& together);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
@@ -259,11 +262,11 @@ class OpenFile final : public File {
   // tracing.cpp. All do nothing where nobody listens.
   void trace_open(const OpenCall& call, const Arrival& arrival);
   void trace_view(i64 start_ns) const;
-  Result<i64> move_traced(const AccessCall& call, const Look& look, const IoPiece& run, i64 first_etype);
+  Result<i64> move_traced(const AccessCall& call, Look look, const IoPiece& run, i64 first_etype);
   void trace_step(const Operation& operation, StepForm form) const;
   void trace_step(StepKind kind, i64 start_ns, i64 value = 0) const;
   void trace_hints() const;
-  void begin_trace(const AccessCall& call, const Look& look, Operation& operation) const;
+  void begin_trace(const AccessCall& call, Look look, Operation& operation) const;
   void watch_run(const AccessCall& call, const Taken& taken, Operation& operation, EngineFile& engine) const MERCUTIO_REQUIRES(mutex_);
   void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;
   void trace_sketch(const Operation& operation) const;

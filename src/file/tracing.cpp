@@ -141,7 +141,7 @@ void OpenFile::trace_step(StepKind kind, i64 start_ns, i64 value) const {
   trace_->step(step);
 }
 
-void OpenFile::begin_trace(const AccessCall& call, const Look& look, Operation& operation) const {
+void OpenFile::begin_trace(const AccessCall& call, Look look, Operation& operation) const {
   operation.trace = look.sink;
   operation.asked_together = look.together;
   operation.name = call.name;
@@ -185,7 +185,7 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
 }
 
 // An access that is one request of the storage. It takes the way of those that nobody looks at, so that it can stand for them.
-Result<i64> OpenFile::move_traced(const AccessCall& call, const Look& look, const IoPiece& run, i64 first_etype) {
+Result<i64> OpenFile::move_traced(const AccessCall& call, Look look, const IoPiece& run, i64 first_etype) {
   const bool reading = call.direction == Direction::kRead;
   const CacheProbe probe(storage_->cache_stats());
   const i64 start_ns = now_ns();

@@ -7,7 +7,6 @@
 #include <map>
 #include <mutex>
 
-#include "base/borrowed.h"
 #include "base/page_allocator.h"
 #include "mpi/calls.h"
 #include "mpi/named_types.h"
@@ -248,7 +247,7 @@ struct RecentType {
   std::uint64_t freed = 0;
   const TypeSpecRef* spec = nullptr;     // the attribute; null: none
   const FlatTypeRef* flat = nullptr;     // null: not looked up yet
-  bool named = false;                    // valid if `flat` is set: the type is never freed
+  bool named = false;                    // `flat` is set, and the type is never freed
 };
 thread_local constinit std::array<RecentType, 4> recent_types{};
 
@@ -305,13 +304,16 @@ const TypeSpecRef* find_attribute(MPI_Datatype type) {
   return apart != cache().apart.end() ? &apart->second : nullptr;
 }
 
-RecentType& find_cached(MPI_Datatype type) {
-  RecentType& known = recent(type);
-  const std::uint64_t freed = cache().freed.load(std::memory_order_acquire);
-  if (known.spec && known.type == type && known.freed == freed) return known;
+[[gnu::noinline]] RecentType& look_up(MPI_Datatype type, std::uint64_t freed, RecentType& known) {
   std::lock_guard lock(cache().attributes);
   known = RecentType{type, freed, find_attribute(type)};
   return known;
+}
+
+RecentType& find_cached(MPI_Datatype type) {
+  RecentType& known = recent(type);
+  const std::uint64_t freed = cache().freed.load(std::memory_order_acquire);
+  return known.spec && known.type == type && known.freed == freed ? known : look_up(type, freed, known);
 }
 
 // The spec that is cached from now on: that of another thread if it was first.
@@ -383,18 +385,24 @@ Result<TypeSpecRef> decode_committed(MPI_Datatype type) {
   return std::move(decoded.spec);
 }
 
+NamedMemory named_memory(MPI_Datatype type) {
+  if (type == MPI_DATATYPE_NULL) return {};
+  const RecentType& known = find_cached(type);
+  return known.named ? NamedMemory{known.spec->get(), known.flat->get()} : NamedMemory{};
+}
+
 // The program may free a type during the call if another thread does so.
 Result<MemoryType> decode_memory(MPI_Datatype type) {
   if (type != MPI_DATATYPE_NULL) {
     const RecentType& known = find_cached(type);
-    if (known.flat && known.named) return MemoryType{borrowed(*known.spec), borrowed(*known.flat)};
     if (known.flat) return MemoryType{*known.spec, *known.flat};
   }
   MERCUTIO_LET(TypeSpecRef spec, decode_committed(type));
   MERCUTIO_LET(FlatTypeRef flat, FlatType::of(*spec));
-  if (RecentType& known = find_cached(type); known.spec) known.flat = (*known.spec)->lowered.peek(), known.named = is_named(type);
+  if (RecentType& known = find_cached(type); known.spec) known.flat = (*known.spec)->lowered.peek(), known.named = known.flat && is_named(type);
   return MemoryType{std::move(spec), std::move(flat)};
 }
+
 
 MPI_Datatype type_of(const TypeSpec* spec) {
   std::lock_guard lock(cache().mutex);

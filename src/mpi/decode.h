@@ -22,6 +22,12 @@ struct MemoryType {
   TypeSpecRef spec;
   FlatTypeRef flat;   // native sizes, coalesced
 };
+// What decode_memory() gives for a type that is never freed, if this thread has asked for it before. Null: it hasn't, or the type may be freed.
+struct NamedMemory {
+  const TypeSpec* spec = nullptr;
+  const FlatType* flat = nullptr;
+};
+NamedMemory named_memory(MPI_Datatype type);
 // The memory layout of a committed type. Not for filetypes: views lower them with the sizes of their data representation.
 Result<MemoryType> decode_memory(MPI_Datatype type);
 bool is_named(MPI_Datatype type);   // named, or predefined without a name (MPI_Type_create_f90_*): must not be freed

@@ -73,15 +73,17 @@ class MarkState {
   MarkState(std::shared_ptr<LockState> locks, const WriterGroup& group, bool needed)
       : locks_(std::move(locks)), group_(group), needed_(needed), known_(!needed) {}
 
+  // Whether there is nothing to mark.
+  bool known() const { return known_.load(std::memory_order_acquire); }
   // Before each write. The first one waits for those who merge now. 0 or errno.
   int mark() {
-    if (known_.load(std::memory_order_acquire)) return 0;
+    if (known()) return 0;
     const int failed = try_mark();
     return failed == EAGAIN ? turnstile_.hold_until(fd(), [&] { return try_mark(); }) : failed;
   }
   // 0, EAGAIN while another group merges, or errno. Also 0 where a program's lock keeps all marks away.
   int try_mark() {
-    if (known_.load(std::memory_order_acquire)) return 0;
+    if (known()) return 0;
     const MarkRange mine = mark_of(group_);
     const int failed = set_lock(fd(), F_OFD_SETLK, F_WRLCK, mine.begin, mine.end);
     if (failed == 0) known_.store(true, std::memory_order_release);
@@ -194,15 +196,10 @@ class PosixStorage final : public Storage {
   }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
-    if (!client_keeps_) return read_from(*fd_, pieces);
-    MERCUTIO_LET(const std::shared_ptr<OpenFd> fd, to_read());
-    return read_from(*fd, pieces);
+    return client_keeps_ || fd_->direct() ? read_with_care(pieces) : transfer(fd_->get(), Direction::kRead, pieces);
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
-    MERCUTIO_TRY(show_as_writer());
-    Result<i64> moved = transfer(fd_->get(), Direction::kWrite, pieces);
-    if (client_keeps_ && !traits_.keeps_writes && moved) MERCUTIO_TRY(sync());
-    return moved;
+    return client_keeps_ || !marks_->known() ? write_with_care(pieces) : transfer(fd_->get(), Direction::kWrite, pieces);
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
     if (direction == Direction::kRead) {
@@ -296,9 +293,16 @@ class PosixStorage final : public Storage {
   }
 
  private:
-  static Result<i64> read_from(OpenFd& fd, std::span<const IoPiece> pieces) {
-    const DirectRead reading(fd.direct());
-    return transfer(fd.get(), Direction::kRead, pieces);
+  Result<i64> read_with_care(std::span<const IoPiece> pieces) {
+    MERCUTIO_LET(const std::shared_ptr<OpenFd> fd, to_read());
+    const DirectRead reading(fd->direct());
+    return transfer(fd->get(), Direction::kRead, pieces);
+  }
+  Result<i64> write_with_care(std::span<const IoPiece> pieces) {
+    MERCUTIO_TRY(show_as_writer());
+    Result<i64> moved = transfer(fd_->get(), Direction::kWrite, pieces);
+    if (client_keeps_ && !traits_.keeps_writes && moved) MERCUTIO_TRY(sync());
+    return moved;
   }
   // The client keeps what an open has read, and is told late that another node has written. Another open reads anew.
   Result<std::shared_ptr<OpenFd>> to_read() const {

@@ -9,10 +9,10 @@
 #include <charconv>
 #include <limits>
 #include <optional>
-#include <sstream>
 #include <string_view>
 
 #include "base/edit_distance.h"
+#include "base/split.h"
 #include "model/path_mapping.h"
 #include "model/size_text.h"
 
@@ -105,8 +105,7 @@ std::string check_permissions(const std::string& text) {
 }
 
 std::string check_access_style(const std::string& text) {
-  std::istringstream words(text);
-  for (std::string word; std::getline(words, word, ',');) {
+  for (const std::string_view word : split(text, ',')) {
     if (!is_one_of(trim(word), {"read_once", "write_once", "read_mostly", "write_mostly", "sequential",
                                 "reverse_sequential", "random"}))
       return "'" + std::string(trim(word)) + "' is no access style of the standard";
@@ -116,8 +115,7 @@ std::string check_access_style(const std::string& text) {
 
 // host:n,*:m ; host alone means one; * as a number means any.
 std::string check_config_list(const std::string& text) {
-  std::istringstream entries(text);
-  for (std::string entry; std::getline(entries, entry, ',');) {
+  for (const std::string_view entry : split(text, ',')) {
     const std::string_view word = trim(entry);
     const size_t colon = word.rfind(':');
     if (word.empty() || colon == 0) return "a host name is missing";
@@ -384,8 +382,7 @@ std::string closest_hint(std::string_view key) {
   };
   for (const Row& row : kRows) {
     consider(row.name);
-    std::istringstream aliases{std::string(row.aliases)};
-    for (std::string alias; aliases >> alias;) consider(alias);
+    for (const std::string_view alias : split(row.aliases, ' ')) consider(alias);
   }
   return best;
 }
@@ -434,13 +431,11 @@ bool hint_must_agree(const std::string& key) {
 
 InfoItems parse_hint_string(const std::string& text) {
   InfoItems items;
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ';');) {
+  for (const std::string_view part : split(text, ';')) {
     const size_t equals = part.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string_view view = part;
-    const std::string_view key = trim(view.substr(0, equals));
-    if (!key.empty()) items.emplace_back(std::string(key), std::string(trim(view.substr(equals + 1))));
+    if (equals == std::string_view::npos) continue;
+    const std::string_view key = trim(part.substr(0, equals));
+    if (!key.empty()) items.emplace_back(std::string(key), std::string(trim(part.substr(equals + 1))));
   }
   return items;
 }

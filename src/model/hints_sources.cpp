@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstdio>
-#include <sstream>
 #include <string_view>
 
 #include "base/absolute_path.h"
@@ -17,6 +16,7 @@
 #include "base/installation.h"
 #include "base/phases.h"
 #include "base/program.h"
+#include "base/split.h"
 #include "model/hints_environment.h"
 #include "model/hints_measured.h"
 
@@ -108,8 +108,8 @@ void force(AskedHints& asked, const HintFile& file, const std::string& where, bo
 
 void add_own_variable(AskedHints& asked) {
   const std::string text = environment("MERCUTIO_HINTS");
-  std::istringstream parts(text);
-  for (std::string part; std::getline(parts, part, ';');) {
+  for (const std::string_view view : split(text, ';')) {
+    const std::string part(view);
     if (part.find_first_not_of(" \t\n") == std::string::npos || !parse_hint_string(part).empty()) continue;
     asked.problems.push_back("MERCUTIO_HINTS: '" + part + "' must be key=value; several are separated by ;");
   }

@@ -5,8 +5,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <fstream>
 #include <string>
+#include <string_view>
+
+#include "base/file_text.h"
+#include "base/split.h"
 
 namespace mercutio {
 namespace {
@@ -19,10 +22,11 @@ std::string cpu_list_path(i64 domain) { return "/sys/devices/system/node/node" +
 cpu_set_t processors_of(i64 domain) {
   cpu_set_t all;
   CPU_ZERO(&all);
-  std::ifstream list(cpu_list_path(domain));
-  for (std::string part; std::getline(list, part, ',');) {
+  const auto list = text_of_file(cpu_list_path(domain));
+  if (!list) return all;
+  for (const std::string_view part : split(*list, ',')) {
     int first = 0, last = 0;
-    const int fields = std::sscanf(part.c_str(), "%d-%d", &first, &last);
+    const int fields = std::sscanf(std::string(part).c_str(), "%d-%d", &first, &last);
     if (fields < 1) continue;
     for (int cpu = first; cpu <= (fields == 2 ? last : first) && cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
   }

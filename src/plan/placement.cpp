@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <sstream>
 
+#include "base/split.h"
 #include "plan/planner.h"
 
 namespace mercutio::planning {
@@ -212,8 +212,8 @@ std::vector<i64> aggregator_limits(const Planner& p, bool& none) {
   if (p.hints.cb_config_list == "*:1" || p.hints.cb_config_list.empty()) return {};
   std::vector<i64> limits(static_cast<size_t>(p.nodes()), -1);
   i64 others = 0;
-  std::istringstream entries(p.hints.cb_config_list);
-  for (std::string entry; std::getline(entries, entry, ',');) {
+  for (const std::string_view part : split(p.hints.cb_config_list, ',')) {
+    const std::string entry(part);
     const size_t colon = entry.rfind(':');
     const std::string host = trimmed(entry.substr(0, colon)), number = colon == std::string::npos ? "1" : trimmed(entry.substr(colon + 1));
     const i64 limit = number == "*" ? p.pattern.ranks : std::stoll(number);

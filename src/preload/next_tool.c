@@ -49,6 +49,7 @@ void* mercutio_next_tool(const char* name, const char* mpi_path) {
   if (strncmp(name, "MPI_", 4) != 0 || snprintf(profiled, sizeof profiled, "P%s", name) >= (int)sizeof profiled) return NULL;
   void* next = dlsym(RTLD_NEXT, name);
   void* next_profiled = dlsym(RTLD_NEXT, profiled);
+  if (next == next_profiled) return NULL;   /* two names of the MPI's function; dladdr() searches whole tables of symbols for what the next lines need */
   if (!next || !next_profiled || !dladdr1(next, &tool, (void**)&library, RTLD_DL_LINKMAP) || !dladdr(next_profiled, &mpi)) return NULL;
   if (tool.dli_fbase == mpi.dli_fbase || is_same_file(tool.dli_fname, mpi_path)) return NULL;   /* the MPI itself */
   return refers_to(library, profiled) ? next : NULL;

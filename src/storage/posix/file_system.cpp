@@ -10,11 +10,12 @@
 #include <atomic>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
+#include <string_view>
 
 #include "base/absolute_path.h"
+#include "base/file_text.h"
 #include "base/hash.h"
 #include "storage/posix/lustre.h"
 #include "storage/posix/mounts.h"
@@ -165,9 +166,9 @@ void set_mount_traits(unsigned long magic, int fd, Traits& traits) {
 std::uint64_t boot_number() {
   static std::atomic<std::uint64_t> known{0};
   if (const std::uint64_t number = known.load(std::memory_order_relaxed)) return number;
-  std::string id;
-  if (!std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id)) return 0;
-  const std::uint64_t number = std::hash<std::string>()(id) | 1;
+  const auto id = text_of_file("/proc/sys/kernel/random/boot_id");
+  if (!id || id->empty()) return 0;
+  const std::uint64_t number = std::hash<std::string_view>()(std::string_view(*id).substr(0, id->find('\n'))) | 1;
   known.store(number, std::memory_order_relaxed);
   return number;
 }

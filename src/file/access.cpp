@@ -184,9 +184,16 @@ Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
     if (!reach) (void)counter_->fetch_add(-operation.etypes);   // a place behind this one is out of reach, too
     return reach;
   } else {
-    return ok_status();  // an ordered access gets its place with the others'
+    return ok_status();  // an ordered access gets its place with the others' (place_together)
   }
   return check_reach(operation);
+}
+
+// An ordered access, blocking or split, has its place before the call that begins it returns: that call moves the shared file pointer.
+void OpenFile::place_together(Operation& operation) {
+  in_flight_->wait_tag(operation.channel.tag, *context_.progress, *comm_);
+  Status placed = wait_for(place_ordered(operation));
+  if (operation.entry) operation.entry = std::move(placed);
 }
 
 // After a blocking access that moved less than asked: the pointer goes behind what was accessed, unless somebody has
@@ -354,10 +361,10 @@ Result<i64> OpenFile::access_together(AccessCall& call, Look look, Begun& begun,
   together.declined = begun.declined;
   prepare(call, look, together);
   together.engine.adapter = adapter_for(together.engine);
+  if (together.ordered) place_together(together);
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
-  if (together.trace && !together.ordered) trace_step(together, StepForm::kBlocking);
+  if (together.trace) trace_step(together, StepForm::kBlocking);
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
-  if (together.trace && together.ordered) trace_step(together, StepForm::kBlocking);
   if (together.trace) trace_access(together, moved, /*waited=*/true);
   note_own(together);
   finish_pointer(call, together, moved);
@@ -394,14 +401,13 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
       if (kept && kept->collective) note_own(*kept);
       return ok_status();
     });
-    if (kept) kept->channel.ticket = nullptr;   // an ordered split access that is traced is kept until its end call
     kept.reset();
     if (on_done) on_done(result);
     in_flight->leave(number);
   };
   const bool inline_ok = may_run_inline(*operation), counts_by_messages = counter_ && counter_->sends();
-  const bool ordered = operation->ordered && counts_by_messages, in_turns = operation->atomic && turned_ && counts_by_messages;
-  const bool sends = in_turns || (operation->collective && (ordered || sends_messages(operation->hints->values)));
+  const bool in_turns = operation->atomic && turned_ && counts_by_messages;
+  const bool sends = in_turns || (operation->collective && sends_messages(operation->hints->values));
   std::function<bool(bool)> failed;   // until the access is over the Comm is there
   if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   TraceSink* const trace = operation->trace;

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -271,6 +272,47 @@ TEST(File, SequentialFilesHaveTheSharedPointerOnly) {
     EXPECT_EQ(*file->size(), 48);
     EXPECT_TRUE(file->close());
   });
+}
+
+TEST(File, TheCurrentDisplacementIsBehindWhatALateRankWrites) {
+  const std::string name = unique_name();
+  on_ranks(3, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const bool late = comm->rank() == 2;
+    auto file = std::move(*open(rank, std::move(comm), name, mode({&Amode::write_only, &Amode::create, &Amode::sequential, &Amode::delete_on_close})));
+    std::vector<std::byte> data(4);
+    AccessCall shared = call_of(Direction::kWrite, data);
+    shared.positioning = Positioning::kShared;
+    if (late) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    EXPECT_TRUE(file->access(shared));
+    EXPECT_TRUE(file->set_view({File::kDisplacementCurrent, byte_type(), byte_type(), "native", {}}));
+    EXPECT_EQ(file->view()->displacement, 12);
+    EXPECT_TRUE(file->close());
+  });
+}
+
+TEST(File, AnOrderedSplitAccessHasItsPlaceWhenItBegins) {
+  for (const i64 late : {-1, 0, 1}) {
+    const std::string name = unique_name();
+    on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+      const i64 me = comm->rank();
+      auto file = std::move(*open(rank, std::move(comm), name, kReadWrite));
+      std::vector<std::byte> data(8, std::byte(me)), more(8, std::byte{7});
+      AccessCall ordered = call_of(Direction::kWrite, data), shared = call_of(Direction::kWrite, more);
+      ordered.positioning = shared.positioning = Positioning::kShared;
+      ordered.collective = true;
+      if (me == late) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      EXPECT_TRUE(file->begin(ordered));
+      EXPECT_GE(*file->position_shared(), 16);
+      EXPECT_TRUE(file->access(shared));
+      EXPECT_TRUE(file->end("end", Direction::kWrite, Positioning::kShared, data.data()));
+      EXPECT_TRUE(file->sync());
+      for (const i64 other : {0, 1}) {
+        EXPECT_TRUE(file->access(call_of(Direction::kRead, data, 8 * other)));
+        EXPECT_EQ(data[0], std::byte(other));
+      }
+      EXPECT_TRUE(file->close());
+    });
+  }
 }
 
 TEST(File, ViewsMustMatchAndTheOldOneStays) {

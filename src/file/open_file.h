@@ -97,7 +97,6 @@ class OpenFile final : public File {
     RequestRef request;
     Direction direction;
     Positioning positioning;
-    OperationRef traced;   // null, or an ordered access, whose place is known now
   };
 
   // The etypes that a blocking access has asked for, and the number of views set before it.
@@ -241,6 +240,7 @@ class OpenFile final : public File {
   void prepare(AccessCall& call, Look look, Operation& operation);   // takes the memory over
   EngineFile engine_file(const HintSet& hints, const FileView& view, const FixedHints& fixed_hints, bool collective);
   Status take_position(const AccessCall& call, Operation& operation);
+  void place_together(Operation& operation);
   Status take_turn(const AccessCall& call);
   void note_own(const Operation& operation);
   Result<i64> copy_own(const Operation& operation);

@@ -1,4 +1,4 @@
-// The body of every data access: place it (ordered mode), then move the data, directly or staged.
+// The body of every data access: moves the data, directly or staged.
 //
 // Ordered mode: a gather of the sizes, one fetch-and-add by rank 0, one broadcast; then a collective access at the computed
 // places, so the data moves in parallel. Where all views are contiguous the shares lie one behind the other: each rank moves
@@ -37,7 +37,10 @@ OrderedShare share_of(const Operation& operation) {
   return {operation.etypes, plain ? 1 : 0};
 }
 
+}  // namespace
+
 Task<Status> place_ordered(Operation& operation) {
+  operation.counters.clock.enter(Phase::kArrive);
   const OrderedShare mine = share_of(operation);
   std::vector<OrderedShare> shares(static_cast<size_t>(operation.channel.comm->size()));
   MERCUTIO_CO_TRY(co_await all_gather(operation.channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(shares))));
@@ -70,8 +73,6 @@ Task<Status> place_ordered(Operation& operation) {
   operation.individual = plain && end < kPlainReach;
   co_return check_reach(operation);
 }
-
-}  // namespace
 
 Status check_reach(Operation& operation) {
   const FileView& view = *operation.view;
@@ -121,11 +122,6 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
   if (past_buffer || operation->engine.comm->size() > 1) {
     Status written = attempt([&] { return operation->buffer->flush(); });
     if (operation->entry) operation->entry = std::move(written);
-  }
-  if (operation->ordered) {
-    operation->counters.clock.enter(Phase::kArrive);
-    Status placed = co_await place_ordered(*operation);
-    if (operation->entry) operation->entry = std::move(placed);
   }
   auto moving = move_together(*operation);
   Result<i64> moved = co_await moving;

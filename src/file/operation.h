@@ -57,6 +57,8 @@ struct Operation {
   Counters counters;
 };
 
+// Gives an ordered access its place: moves the shared file pointer by what all ranks ask for. On a rank with an Error of its own, to take part.
+Task<Status> place_ordered(Operation& operation);
 // The body of every access. Returns the bytes moved, in native bytes of the memory type. Collective operations agree on errors.
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 // The same for an independent access, which never waits for another rank.

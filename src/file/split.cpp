@@ -9,38 +9,35 @@ Status OpenFile::begin(AccessCall call) {
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   auto operation = std::make_shared<Operation>();
   prepare(call, look_at(call), *operation);
+  if (operation->ordered) place_together(*operation);
   if (Status entry = operation->entry; !entry) {
     if (operation->trace) trace_step(*operation, StepForm::kBlocking);
     (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();
   }
-  if (operation->trace && !operation->ordered) trace_step(*operation, StepForm::kSplit);
-  OperationRef ordered = operation->trace && operation->ordered ? operation : nullptr;
+  if (operation->trace) trace_step(*operation, StepForm::kSplit);
   MERCUTIO_LET(RequestRef request, launch(std::move(operation), nullptr));
   std::lock_guard lock(mutex_);
   in_split_.store(true, std::memory_order_release);
-  split_ = Split{std::move(request), call.direction, call.positioning, std::move(ordered)};
+  split_ = Split{std::move(request), call.direction, call.positioning};
   return ok_status();
 }
 
 // The buffer isn't compared: Fortran compilers may pass copies.
 Result<i64> OpenFile::end(const char* name, Direction direction, Positioning positioning, const void* /*buffer*/) {
   RequestRef request;
-  OperationRef ordered;
   {
     std::lock_guard lock(mutex_);
     if (!split_) return Error{ErrorClass::kOther, std::string(name) + " without the _begin that belongs to it"};
     if (split_->direction != direction || split_->positioning != positioning)
       return Error{ErrorClass::kOther, std::string(name) + " doesn't belong to the split collective that is active"};
     request = split_->request;
-    ordered = std::move(split_->traced);
     split_.reset();
     in_split_.store(false, std::memory_order_release);
   }
   const i64 start_ns = trace_time();
-  if (trace_ && !ordered) trace_step(StepKind::kEnd, start_ns);
+  if (trace_) trace_step(StepKind::kEnd, start_ns);
   Result<i64> moved = request->wait();
-  if (ordered) trace_step(*ordered, StepForm::kBlocking);
   trace_since(TraceKind::kBlocked, {start_ns});
   return moved;
 }

@@ -119,6 +119,7 @@ Status OpenFile::set_view(ViewCall call) {
 }
 
 Status OpenFile::change_view(ViewCall call, Arrival& arrival) {
+  if (amode_.sequential) MERCUTIO_TRY(agreed(ok_status(), &arrival));   // MPI_DISPLACEMENT_CURRENT is behind what a late rank has still to move
   Status mine = std::move(call.argument_error);
   if (mine) mine = no_split("set_view");
   Status kept = write_kept();

@@ -195,7 +195,7 @@ Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
     MERCUTIO_LET(members, group->gather(group->comm_, mine));
   }
   MERCUTIO_TRY(group->set_topology(members));
-  group->failures_.poll(group->comm_, 0);
+  if (group->failures_.reported()) group->failures_.poll(group->comm_, 0);   // a first probe may take as long as the rest
   if (group->failures_.known()) return rank_died();
   group->share(start, all_mapped(members) ? std::move(one_node ? whole.memory : part.memory) : nullptr);
   return group;

@@ -4,24 +4,32 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/errno_text.h"
 #include "base/random.h"
 #include "base/thread_annotations.h"
+#include "base/threads.h"
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
 #include "mpi/environment.h"
 #include "mpi/failures.h"
 #include "mpi/finalize.h"
+#include "mpi/mpi_comm.h"
 #include "mpi/node_memory.h"
+#include "mpi/real.h"
 #include "storage/posix/file_system.h"
 
 namespace mercutio {
@@ -41,6 +49,54 @@ class MemorySlots final : public SharedSlots {
   i64* slots_;
 };
 
+// A thread of rank 0 that lets MPICH answer the others' operations on a window while the program computes: MPICH does so only in calls of the
+// target. It looks now and then, and often while the counters of open files change.
+class TargetProgress {
+ public:
+  TargetProgress(MPI_Comm comm, const i64* counters) : comm_(comm), counters_(counters) {
+    for (std::atomic<i64>& slot : recent_) slot.store(0);
+    if (auto started = start_thread([this] { run(); })) thread_ = std::move(*started);
+  }
+  ~TargetProgress() { end(); }
+  // No call of MPI is made afterwards.
+  void end() {
+    {
+      std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  TargetProgress(const TargetProgress&) = delete;
+  TargetProgress& operator=(const TargetProgress&) = delete;
+  void watch(i64 slot) { recent_[next_.fetch_add(1) % recent_.size()].store(slot); }
+
+ private:
+  void run() {
+    using namespace std::chrono_literals;
+    constexpr std::chrono::microseconds kShortest = 50us, kLongest = 10ms;
+    std::chrono::microseconds pause = kLongest;
+    i64 seen = 0;
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, pause, [this] { return ends_; })) {
+      int arrived = 0;
+      PMPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &arrived, MPI_STATUS_IGNORE);
+      i64 sum = 0;
+      for (const std::atomic<i64>& slot : recent_) sum += std::atomic_ref<const i64>(counters_[slot.load()]).load(std::memory_order_relaxed);
+      pause = sum != std::exchange(seen, sum) ? kShortest : std::min(2 * pause, kLongest);
+    }
+  }
+
+  const MPI_Comm comm_;
+  const i64* const counters_;
+  std::array<std::atomic<i64>, 16> recent_;   // of the files opened last
+  std::atomic<std::size_t> next_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
 // The windows of this process. Freeing a window is collective. In MPI_Finalize the remaining ones are freed in the order of their
 // numbers, which is the same on all ranks, even if threads created them in a different order.
 class Windows {
@@ -49,6 +105,7 @@ class Windows {
     std::int64_t number;
     MPI_Comm comm;
     MPI_Win handle;
+    std::shared_ptr<TargetProgress> progress;   // null: none is needed
   };
   void add(const Window& window) {
     std::lock_guard lock(mutex_);
@@ -60,8 +117,9 @@ class Windows {
       std::lock_guard lock(mutex_);
       auto found = open_.extract(number);
       if (!found) return;
-      window = found.mapped();
+      window = std::move(found.mapped());
     }
+    if (window.progress) window.progress->end();
     if (is_revoked(window.comm)) return;   // a rank has died
     PMPI_Win_unlock_all(window.handle);
     PMPI_Win_free(&window.handle);
@@ -95,11 +153,15 @@ Windows& windows() {
 class WindowSlots final : public SharedSlots {
  public:
   // `number`: drawn at random, the same on all ranks.
-  WindowSlots(MPI_Comm comm, MPI_Win window, std::int64_t number) : window_(window), number_(number) { windows().add({number, comm, window}); }
+  WindowSlots(MPI_Comm comm, MPI_Win window, std::int64_t number, std::shared_ptr<TargetProgress> progress)
+      : window_(window), number_(number), progress_(std::move(progress)) {
+    windows().add({number, comm, window, progress_});
+  }
   ~WindowSlots() override { windows().free(number_); }
   Result<i64> fetch_add(i64 slot, i64 delta) override { return exchange(slot, delta, MPI_SUM); }
   Status store(i64 slot, i64 value) override {
     MERCUTIO_TRY(exchange(slot, value, MPI_REPLACE));
+    if (progress_) progress_->watch(slot);
     return ok_status();
   }
   bool calls_mpi() const override { return true; }
@@ -114,6 +176,7 @@ class WindowSlots final : public SharedSlots {
   }
   const MPI_Win window_;
   const std::int64_t number_;
+  const std::shared_ptr<TargetProgress> progress_;
 };
 
 // If neither memory nor a window can be shared: a small file that all ranks open. Each update holds a lock of the counter's bytes.
@@ -258,7 +321,8 @@ std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t numbe
   if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(bytes));
   PMPI_Win_lock_all(0, window);
   PMPI_Barrier(comm);
-  return std::make_unique<WindowSlots>(comm, window, number);
+  const bool needs_progress = rank == 0 && real_symbol("PMPIX_Grequest_start") && thread_multiple();
+  return std::make_unique<WindowSlots>(comm, window, number, needs_progress ? std::make_shared<TargetProgress>(comm, static_cast<const i64*>(base)) : nullptr);
 }
 
 }  // namespace

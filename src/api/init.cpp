@@ -1,24 +1,56 @@
 // MPI_Init and MPI_Init_thread request MPI_THREAD_MULTIPLE, so that nonblocking calls progress while the program computes. With
-// MERCUTIO_THREADS=0 the requested level is not changed.
+// MERCUTIO_THREADS=0 the requested level is not changed. A program that asks for a level is told that it has that one.
+#include <elf.h>
+#include <link.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "api/call.h"
 #include "api/export.h"
+#include "mpi/calls.h"
+#include "mpi/decode.h"
 #include "mpi/finalize.h"
 #include "mpi/rank_group.h"
 #include "mpi/real.h"
 
 namespace {
 
+// Whether an object has the name of a call that makes a window. Those of the MPI and this library have them all.
+bool names_windows(const dl_phdr_info& object) {
+  const std::string_view path(object.dlpi_name), file = path.substr(path.rfind('/') + 1);
+  const ElfW(Phdr)* const end = object.dlpi_phdr + object.dlpi_phnum;
+  const ElfW(Phdr)* const dynamic = std::find_if(object.dlpi_phdr, end, [](const ElfW(Phdr)& part) { return part.p_type == PT_DYNAMIC; });
+  if (dynamic == end || file.starts_with("libmpi") || file.starts_with("libmercutio")) return false;
+  ElfW(Addr) text = 0;
+  std::size_t bytes = 0;
+  for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + dynamic->p_vaddr); entry->d_tag != DT_NULL; ++entry) {
+    if (entry->d_tag == DT_STRTAB) text = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_STRSZ) bytes = entry->d_un.d_val;
+  }
+  if (text == 0) return false;
+  const std::string_view names(reinterpret_cast<const char*>(text < object.dlpi_addr ? object.dlpi_addr + text : text), bytes);
+  constexpr std::string_view kMakers[] = {"MPI_Win_create", "MPI_Win_allocate", "mpi_win_create", "mpi_win_allocate"};
+  return std::any_of(std::begin(kMakers), std::end(kMakers), [&](std::string_view maker) { return names.find(maker) != names.npos; });
+}
+
+// One-sided operations of Open MPI 4 over TCP refuse MPI_THREAD_MULTIPLE: a program that makes windows would end.
+bool windows_need_less() {
+  const auto look = [](dl_phdr_info* object, std::size_t, void*) { return names_windows(*object) ? 1 : 0; };
+  return mercutio::is_open_mpi_4() && dl_iterate_phdr(look, nullptr) != 0;
+}
+
 bool may_raise_level() {
   const char* wish = std::getenv("MERCUTIO_THREADS");
-  return !wish || std::strcmp(wish, "0") != 0;
+  return wish && *wish ? std::strcmp(wish, "0") != 0 : !windows_need_less();
 }
 
 void after_init() {
   mercutio::watch_finalize();
   mercutio::mark_world();
+  mercutio::prepare_to_decode();
   mercutio::begin_trace(/*in_init=*/true);
 }
 
@@ -44,7 +76,9 @@ using namespace mercutio;
 
 MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided)) {
   return guarded(nullptr, "MPI_Init_thread", [&] {
-    return real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
+    const int code = real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
+    if (code == MPI_SUCCESS) *provided = std::min(*provided, required);
+    return code;
   });
 }
 

@@ -27,14 +27,7 @@ constexpr bool kNeedsVariables = false;
 #endif
 constexpr std::size_t kMostBytes = MPI_MAX_INFO_VAL - 1;
 
-const char* key_of_variables() {
-  static const bool before_5 = [] {
-    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-    int bytes = 0;
-    return PMPI_Get_library_version(text, &bytes) == MPI_SUCCESS && std::strstr(text, "Open MPI v4");
-  }();
-  return before_5 ? "env" : "PMIX_ENVAR";
-}
+const char* key_of_variables() { return is_open_mpi_4() ? "env" : "PMIX_ENVAR"; }
 
 void say_too_long(std::size_t bytes) {
   static std::once_flag said;

@@ -1,5 +1,6 @@
 #include "mpi/calls.h"
 
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -40,6 +41,15 @@ Error mpi_error(const char* call, int code, MPI_Comm comm) {
   int length = 0;
   PMPI_Error_string(code, text, &length);
   return Error{is_failure(code) || has_failed_ranks(comm) ? ErrorClass::kProcFailed : ErrorClass::kOther, std::string(call) + ": " + text};
+}
+
+bool is_open_mpi_4() {
+  static const bool is = [] {
+    char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int bytes = 0;
+    return PMPI_Get_library_version(text, &bytes) == MPI_SUCCESS && std::strstr(text, "Open MPI v4");
+  }();
+  return is;
 }
 
 bool world_initialised() {

@@ -9,6 +9,7 @@ namespace mercutio {
 // An Error with the MPI's own text, for a call that failed on `comm`.
 Error mpi_error(const char* call, int code, MPI_Comm comm);
 
+bool is_open_mpi_4();   // also before MPI_Init
 // Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used. A program that uses only sessions has neither.
 bool world_initialised();
 

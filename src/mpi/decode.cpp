@@ -8,7 +8,8 @@
 #include <mutex>
 
 #include "base/page_allocator.h"
-#include "mpi/calls.h"
+#include "mpi/abi_numbers.h"
+#include "mpi/finalize.h"
 #include "mpi/named_types.h"
 #include "mpi/real.h"
 
@@ -336,14 +337,17 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   return spec;
 }
 
-// A communicator on which errors are returned. One of our own would use a context, which the MPI may have run out of.
+// Of this process alone; errors are returned. No handler of the program's is replaced, as other threads may set one meanwhile. Made by a split,
+// which does not run the program's attribute copy functions. MPI_COMM_NULL: the program uses only sessions.
 MPI_Comm asking_comm() {
-  if (!world_initialised()) return MPI_COMM_NULL;
-#ifdef MERCUTIO_ABI_OPENMPI
-  return MPI_COMM_SELF;
-#else
-  return MPI_COMM_WORLD;
-#endif
+  static MPI_Comm own = [] {
+    MPI_Comm made = MPI_COMM_NULL;
+    if (!world_initialised() || PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return MPI_COMM_NULL;
+    PMPI_Comm_set_errhandler(made, abi_numbers().errors_return);
+    at_finalize(AtFinalize::kTypes, [] { PMPI_Comm_free(&own); });
+    return made;
+  }();
+  return own;
 }
 
 // MPI has no query for this, but every MPI refuses to send an uncommitted type, even to MPI_PROC_NULL. A program that uses only
@@ -351,14 +355,13 @@ MPI_Comm asking_comm() {
 bool is_committed(MPI_Datatype type) {
   if (is_named(type)) return true;
   const MPI_Comm comm = asking_comm();
-  if (comm == MPI_COMM_NULL) return true;
-  const ErrorsReturned returned(comm);
   char nothing = 0;   // never read, because no rank receives it
-  return PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm) == MPI_SUCCESS;
+  return comm == MPI_COMM_NULL || PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm) == MPI_SUCCESS;
 }
 
 }  // namespace
 
+void prepare_to_decode() { (void)asking_comm(); }
 
 bool is_named(MPI_Datatype type) {
   int combiner = MPI_COMBINER_NAMED;

@@ -14,6 +14,8 @@ struct DecodedType {
   bool committed = true;
 };
 
+// Call it as soon as MPI is initialised, while there are communicators left: one is made.
+void prepare_to_decode();
 // kType for MPI_DATATYPE_NULL and for types that the MPI refuses to describe.
 Result<DecodedType> decode(MPI_Datatype type);
 // The same for a type of a data transfer. kType if the type is not committed.

@@ -120,10 +120,6 @@ FileRange Plan::window(i64 i, i64 round) const {
   return window.empty() ? FileRange{range.end, range.end} : window;
 }
 
-i64 Plan::largest_window(i64 i) const {
-  return std::min(buffer_bytes, domain(i).bytes());
-}
-
 i64 Plan::owner(i64 offset, i64 rank) const {
   if (domain_map == DomainMap::kRangeCyclic) {
     const CyclicRange& in = range_at(offset);

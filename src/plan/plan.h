@@ -113,7 +113,6 @@ struct Plan {
   bool serves_any(i64 i, std::span<const i64> ranks) const;   // of ascending ranks; O(log ranks)
   i64 windows(i64 i) const;
   FileRange window(i64 i, i64 round) const;       // empty after its last window, never empty before
-  i64 largest_window(i64 i) const;                // an upper bound of the bytes of any window of aggregator i
   i64 owner(i64 offset, i64 rank = 0) const;      // the aggregator (index) of a byte; O(log aggregators) under kSegments
   i64 share_end(i64 offset, i64 rank = 0) const;  // the bytes from `offset` to this offset have the same owner
   // If the pattern moves by a multiple of this many bytes, its plan is the same, moved.

@@ -94,7 +94,7 @@ TEST(Plan, DomainsAndWindowsTileTheRangeForAnyNumbers) {
               FileRange window = plan.window(i, round);
               ASSERT_FALSE(window.empty());
               ASSERT_EQ(window.begin, covered);
-              ASSERT_LE(window.bytes(), plan.largest_window(i));
+              ASSERT_LE(window.bytes(), plan.buffer_bytes);
               covered = window.end;
             }
             ASSERT_TRUE(plan.window(i, plan.windows(i)).empty());
@@ -186,7 +186,7 @@ void expect_tiled(const Plan& plan, const Pattern& pattern, i64 rank, FileRange 
       const FileRange window = plan.window(i, round);
       ASSERT_FALSE(window.empty());
       ASSERT_GE(window.begin, last);
-      ASSERT_LE(window.bytes(), plan.largest_window(i));
+      ASSERT_LE(window.bytes(), plan.buffer_bytes);
       ASSERT_GE(window.begin, plan.domain(i).begin);
       ASSERT_LE(window.end, plan.domain(i).end);
       last = window.end;
@@ -195,7 +195,6 @@ void expect_tiled(const Plan& plan, const Pattern& pattern, i64 rank, FileRange 
       ASSERT_EQ(plan.owner(window.begin, rank), i);
       ASSERT_EQ(plan.owner(window.end - 1, rank), i);
     }
-    ASSERT_LE(plan.largest_window(i), plan.buffer_bytes);
     ASSERT_LE(plan.windows(i), plan.rounds);
     ASSERT_TRUE(plan.window(i, plan.windows(i)).empty());
   }

@@ -40,7 +40,6 @@ class Segment {
  public:
   virtual ~Segment() = default;
   virtual std::byte* data() = 0;
-  virtual i64 bytes() const = 0;
   // Ends the backoff() of the node's i-th rank (ascending) after something it may wait for was written here.
   virtual void wake(i64 i) = 0;
   // The calling thread waits for a wake() of its rank and nothing else: its next backoff() may sleep long.

@@ -24,10 +24,7 @@ std::vector<std::unique_ptr<Segment>> make_local_segments(Topology& topology) {
     if (!node.data) return {};
   }
   std::vector<std::unique_ptr<Segment>> segments;
-  for (const i64 node : topology.node_of_rank) {
-    const NodeMemory& memory = nodes[static_cast<size_t>(node)];
-    segments.push_back(std::make_unique<LocalSegment>(memory.data, memory.bytes));
-  }
+  for (const i64 node : topology.node_of_rank) segments.push_back(std::make_unique<LocalSegment>(nodes[static_cast<size_t>(node)].data));
   topology.segment_bytes = kSegmentBytesPerRank;
   return segments;
 }

@@ -14,14 +14,12 @@ std::shared_ptr<std::byte> map_memory(i64 bytes);
 
 class LocalSegment final : public Segment {
  public:
-  LocalSegment(std::shared_ptr<std::byte> memory, i64 bytes) : memory_(std::move(memory)), bytes_(bytes) {}
+  explicit LocalSegment(std::shared_ptr<std::byte> memory) : memory_(std::move(memory)) {}
   std::byte* data() override { return memory_.get(); }
-  i64 bytes() const override { return bytes_; }
   void wake(i64) override {}
 
  private:
   std::shared_ptr<std::byte> memory_;
-  i64 bytes_;
 };
 
 // A Segment of segment_bytes for each rank of a topology. None if each node has one rank, or if there is no address space.

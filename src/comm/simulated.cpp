@@ -138,7 +138,6 @@ class SimulatedSegment final : public Segment {
  public:
   SimulatedSegment(World world, std::unique_ptr<Segment> memory) : world_(std::move(world)), memory_(std::move(memory)) {}
   std::byte* data() override { return memory_->data(); }
-  i64 bytes() const override { return memory_->bytes(); }
   void wake(i64) override { world_->moved(); }
 
  private:

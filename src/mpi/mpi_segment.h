@@ -13,7 +13,6 @@ class MpiSegment final : public Segment {
   static i64 doorbell_bytes(i64 ranks) { return (ranks * kDoorbellBytes + 4095) / 4096 * 4096; }
 
   std::byte* data() override { return memory_->data() + doorbell_bytes(ranks_); }
-  i64 bytes() const override { return memory_->bytes() - doorbell_bytes(ranks_); }
   void wake(i64 rank) override;
   void expect_wake() override;
   bool core_each() const override { return ranks_per_core_ == 1; }

@@ -19,7 +19,6 @@ class NodeMemory {
   NodeMemory& operator=(const NodeMemory&) = delete;
   ~NodeMemory();
   std::byte* data() const { return data_; }
-  i64 bytes() const { return bytes_; }
 
  private:
   std::byte* data_;

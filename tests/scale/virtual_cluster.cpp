@@ -80,7 +80,6 @@ class VirtualSegment final : public Segment {
  public:
   VirtualSegment(VirtualCluster& cluster, i64 node, std::unique_ptr<Segment> memory) : cluster_(cluster), node_(node), memory_(std::move(memory)) {}
   std::byte* data() override { return memory_->data(); }
-  i64 bytes() const override { return memory_->bytes(); }
   void wake(i64 i) override {
     ++cluster_.counts_.wakes;
     const i64 rank = cluster_.members_[static_cast<size_t>(node_)][static_cast<size_t>(i)];

@@ -47,10 +47,9 @@ std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
 
 Result<std::shared_ptr<NodeArena>> NodeArena::make_private(const Comm& comm) {
   const NodeLayout layout = private_layout(comm.size());
-  const i64 bytes = layout.areas_at + layout.area_bytes;
-  std::shared_ptr<std::byte> memory = map_memory(bytes);
+  std::shared_ptr<std::byte> memory = map_memory(layout.areas_at + layout.area_bytes);
   if (!memory) return Error{ErrorClass::kNoMem, "no address space for the windows of collective accesses", errno};
-  auto segment = std::make_unique<LocalSegment>(std::move(memory), bytes);
+  auto segment = std::make_unique<LocalSegment>(std::move(memory));
   std::shared_ptr<NodeArena> arena(new NodeArena(*segment, layout, comm));
   arena->own_segment_ = std::move(segment);
   arena->is_private_ = true;

@@ -37,7 +37,6 @@ class SharedSegment final : public mercutio::Segment {
   SharedSegment(SimulatedJob& job, std::shared_ptr<NodeMemory> memory) : job_(job), memory_(std::move(memory)) {}
   ~SharedSegment() override { attached.reset(); }  // it is about the memory
   std::byte* data() override { return memory_->data(); }
-  i64 bytes() const override { return memory_->bytes(); }
   void wake(i64) override { job_.moved(); }
 
  private:

@@ -27,20 +27,11 @@ void default_backoff(i64 spins) {
   nap(std::clamp<i64>(5 + (spins - 32) / 4, 5, 100) * 1000);
 }
 
-// Held by one thread at a time, also if what that does throws.
-class Turn {
- public:
-  explicit Turn(std::atomic_flag& flag) : flag_(flag), taken_(!flag.test_and_set(std::memory_order_acquire)) {}
-  ~Turn() {
-    if (taken_) flag_.clear(std::memory_order_release);
-  }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  bool taken() const { return taken_; }
-
- private:
-  std::atomic_flag& flag_;
-  const bool taken_;
+// Held by one thread at a time. Unlike a mutex, it may be tried by the thread that holds it: MPI may call progress() from within a step.
+struct Turn {
+  bool try_lock() { return !taken.test_and_set(std::memory_order_acquire); }
+  void unlock() { taken.clear(std::memory_order_release); }
+  std::atomic_flag taken;
 };
 
 // Predicts whether the program waits for an access immediately after starting it. If so, the waiting thread drives the access
@@ -84,8 +75,8 @@ class DrivenRequest final : public Request {
   // Advances the task. Only one thread at a time does so.
   enum class Driven { kEnded, kWaits, kByAnother };
   Driven drive() {
-    const Turn turn(driven_);
-    if (!turn.taken()) return Driven::kByAnother;
+    const std::unique_lock turn(driven_, std::try_to_lock);
+    if (!turn) return Driven::kByAnother;
     return done() || step() ? Driven::kEnded : Driven::kWaits;
   }
   // Called by the driving thread between two steps.
@@ -179,7 +170,7 @@ class DrivenRequest final : public Request {
   std::atomic<bool> waited_for_{false};
   std::atomic<i64> waiters_{0};
   std::atomic<i64> waiters_spins_{0};   // over all waits
-  std::atomic_flag driven_;
+  Turn driven_;
   std::atomic<Clock::rep> held_until_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -352,7 +343,7 @@ class PolledProgress final : public Progress {
   // One thread drives at a time. A call from within a step, if MPI calls back, has no effect.
   bool progress(bool /*waits*/) override {
     if (left_.load() == 0) return false;
-    if (const Turn turn(busy_); turn.taken()) {
+    if (const std::unique_lock turn(busy_, std::try_to_lock); turn) {
       {
         std::lock_guard lock(mutex_);
         active_.splice(active_.end(), arrived_);
@@ -363,7 +354,7 @@ class PolledProgress final : public Progress {
   }
 
  private:
-  std::atomic_flag busy_;
+  Turn busy_;
   std::list<DrivenRequestRef> active_;   // used only by the driving thread
   std::mutex mutex_;
   std::list<DrivenRequestRef> arrived_;

@@ -47,7 +47,6 @@ class WaitPredictor {
  private:
   std::atomic<bool> expects_wait_{false};
 };
-using WaitPredictorRef = std::shared_ptr<WaitPredictor>;
 
 // MPI may call progress() on the progress thread, from within a step.
 thread_local bool is_progress_thread = false;
@@ -57,10 +56,9 @@ class DrivenRequest final : public Request {
   // A thread that waits for it: with a `predictor`, drives it; with neither that nor `others`, leaves it to another thread. others(this) drives
   // other requests, which it may follow, and without a predictor this one, too. It returns whether there are any.
   using DriveOthers = std::function<bool(const DrivenRequest*)>;
-  DrivenRequest(RequestBody body, WaitPredictorRef predictor, DriveOthers others)
-      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), pauses_(std::move(body.pauses)),
-        failed_(std::move(body.failed)),
-        predictor_(std::move(predictor)), others_(std::move(others)), begin_(Clock::now()) {
+  DrivenRequest(RequestBody body, WaitPredictor* predictor, DriveOthers others)
+      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), pauses_(std::move(body.pauses)), failed_(std::move(body.failed)),
+        predictor_(predictor), others_(std::move(others)), begin_(Clock::now()) {
     if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
   }
 
@@ -164,7 +162,7 @@ class DrivenRequest final : public Request {
   std::function<void(const Result<i64>&)> on_done_;
   const std::shared_ptr<Pauses> pauses_;
   const std::function<bool(bool)> failed_;
-  const WaitPredictorRef predictor_;
+  WaitPredictor* const predictor_;   // of the progress thread; not used once the request is done
   const DriveOthers others_;
   const Clock::time_point begin_;
   std::atomic<bool> waited_for_{false};
@@ -198,7 +196,7 @@ class ProgressThread final : public Progress {
 
   // If no thread can be started, the call drives the access to its end.
   RequestRef start(RequestBody body) override {
-    const WaitPredictorRef predictor = body.sends ? nullptr : predictor_;
+    WaitPredictor* const predictor = body.sends ? nullptr : &predictor_;
     const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
     auto request = std::make_shared<DrivenRequest>(std::move(body), predictor, predictor ? DrivenRequest::DriveOthers([this](const DrivenRequest* waited) {
       return count_.load(std::memory_order_relaxed) > 1 && drive_others(waited);
@@ -303,7 +301,7 @@ class ProgressThread final : public Progress {
     if (!active_.empty()) last_active_ = now;
     pause_ = left_alone ? std::min(2 * pause_, kLongestPause) : WaitPredictor::kBusyWindow;
     if (!mine.empty()) return true;
-    polls_ = predictor_->expects_wait() && now - last_active_ < kLinger;
+    polls_ = predictor_.expects_wait() && now - last_active_ < kLinger;
     if (polls_ || !active_.empty()) wake_.wait_for(lock, pause_);
     else wake_.wait(lock);
     return true;
@@ -315,7 +313,7 @@ class ProgressThread final : public Progress {
   std::vector<DrivenRequestRef> active_;
   std::atomic<i64> count_{0};   // of them
   std::atomic<Clock::rep> last_look_{0};
-  const WaitPredictorRef predictor_ = std::make_shared<WaitPredictor>();
+  WaitPredictor predictor_;
   Clock::time_point last_active_{};
   bool polls_ = false;   // the thread wakes up without a notification
   std::chrono::milliseconds pause_ = WaitPredictor::kBusyWindow;   // until then, longer as long as there is nothing to do

@@ -57,10 +57,6 @@ class [[nodiscard]] Task {
   };
 
   Task(Task&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Task& operator=(Task&& other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
-  }
   ~Task() {
     if (handle_) handle_.destroy();
   }
@@ -99,8 +95,7 @@ class [[nodiscard]] Task {
     }
     T await_resume() { return std::move(*child.promise().value); }
   };
-  Awaiter operator co_await() & noexcept { return Awaiter{handle_}; }
-  Awaiter operator co_await() && noexcept { return Awaiter{handle_}; }
+  Awaiter operator co_await() noexcept { return Awaiter{handle_}; }
 
  private:
   explicit Task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}

@@ -264,7 +264,7 @@ Task<Result<Gathered>> gather_for_node(const Channel& channel, Direction directi
   const NodeArena& arena = channel.ticket->arena();
   const NodeSum sum = sum_of_node(arena);
   Repetition repetition;
-  reduce_node(arena, repetition);
+  reduce_node(arena, repetition.words, Reduce::kMax);
   auto all = co_await gather_entries(channel, first_ranks(*channel.comm, arena), direction, sum, repetition);
   if (all) bytes = to_bytes(*all);
   co_return all;
@@ -422,14 +422,14 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   const bool whole = channel.ticket && channel.ticket->arena().whole(), known = last.has_value();
   if (known && last->expected && whole) {   // as all_reduce does, which takes a frame
     MERCUTIO_CO_TRY(co_await gather_on_node(channel, std::as_bytes(std::span(repetition.words))));
-    reduce_node(channel.ticket->arena(), repetition);
+    reduce_node(channel.ticket->arena(), repetition.words, Reduce::kMax);
   } else if (known && last->expected) {
     MERCUTIO_CO_TRY(co_await all_reduce(channel, repetition.words, Reduce::kMax));
   }
   bool repeated = known && last->expected && repetition.repeats();
   if (channel.ticket && !repeated) {
     MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
-    if (known && whole) reduce_node(channel.ticket->arena(), repetition);
+    if (known && whole) reduce_node(channel.ticket->arena(), repetition.words, Reduce::kMax);
     repeated = known && whole && repetition.repeats();
   }
   if (repeated) {

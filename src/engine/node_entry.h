@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -89,7 +90,7 @@ struct Entry {
   RankSummary summary;
   AccessSignature signature;   // of a write
 };
-static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry>);
+static_assert(sizeof(Entry) <= NodeArena::kGatherBytes && std::is_trivially_copyable_v<Entry> && offsetof(Entry, repetition) == 0);
 
 // The entry of a member of the node, by index, after a gather of entries.
 inline const Entry& entry_at(const NodeArena& arena, size_t member) {

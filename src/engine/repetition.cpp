@@ -4,15 +4,6 @@
 #include "plan/adapter.h"
 
 namespace mercutio {
-namespace {
-
-RankSummary moved(RankSummary summary, i64 distance) {
-  summary.first += distance;
-  summary.last += distance;
-  return summary;
-}
-
-}  // namespace
 
 Repetition repetition_of(const PatternMemory::Last& last, const Entry& now) {
   const Entry& then = last.mine;
@@ -20,7 +11,10 @@ Repetition repetition_of(const PatternMemory::Last& last, const Entry& now) {
   const i64 distance = now.summary.first - then.summary.first;
   if (circumstances.failed != 0 || !circumstances.all_hold(last.all.choices.layout)) return {};
   if (!then.circumstances.plans_like(circumstances) || then.choices != now.choices) return {};
-  if (moved(then.summary, distance) != now.summary) return {};
+  RankSummary moved = then.summary;
+  moved.first += distance;
+  moved.last += distance;
+  if (moved != now.summary) return {};
   const bool same_bytes =
       now.signature.hash == then.signature.hash && now.signature.origin - then.signature.origin == distance;
   // An exchange of other bytes has another key.
@@ -35,11 +29,6 @@ Repetition repetition_of(const PatternMemory::Last& last, const Entry& now) {
   mine.words[Repetition::kFileBytes] = circumstances.file_bytes;
   mine.words[Repetition::kInverseAlignment] = ~circumstances.alignment;
   return mine;
-}
-
-void reduce_node(const NodeArena& arena, Repetition& all) {
-  static_assert(offsetof(Entry, repetition) == 0);
-  reduce_node(arena, all.words, Reduce::kMax);
 }
 
 bool may_reuse_plan(const EngineFile& file, Direction direction) {

@@ -12,9 +12,6 @@
 namespace mercutio {
 
 Repetition repetition_of(const PatternMemory::Last& last, const Entry& now);
-// The maxima over the ranks of the node, after a gather of repetitions or of entries.
-void reduce_node(const NodeArena& arena, Repetition& all);
-
 // Whether a repetition by all ranks needs no plan of its own. The same on all ranks.
 bool may_reuse_plan(const EngineFile& file, Direction direction);
 // Then: fills `agreed` with the plan of the last access.

@@ -210,29 +210,25 @@ Task<Result<Gathered>> gather_entries(const Channel& channel, Peers peers, Direc
 struct GatheredHeader {
   Circumstances circumstances;
   Choices choices;
-  i64 atomic = 0, participants = 0, contiguous = 0, bytes = 0, begin = 0, end = 0, disjoint = 0, run_bytes = 0;
+  PatternFacts pattern;
   i64 repeated = 0, ranges = 0, groups = 0;
 };
 static_assert(std::is_trivially_copyable_v<GatheredHeader>);
 
 std::vector<std::byte> to_bytes(const Gathered& all) {
-  const Pattern& pattern = all.pattern;
-  const GatheredHeader header{all.circumstances, all.choices,  pattern.atomic, pattern.participants, pattern.contiguous,
-                              pattern.bytes,     pattern.begin, pattern.end,    pattern.disjoint,     pattern.run_bytes,
-                              all.repeated, std::ssize(all.ranges), std::ssize(pattern.groups)};
-  const ConstBytes parts[] = {const_bytes_of(std::span(&header, 1)), const_bytes_of(std::span(all.ranges)), const_bytes_of(std::span(pattern.groups))};
+  const GatheredHeader header{all.circumstances, all.choices, all.pattern, all.repeated, std::ssize(all.ranges), std::ssize(all.pattern.groups)};
+  const ConstBytes parts[] = {const_bytes_of(std::span(&header, 1)), const_bytes_of(std::span(all.ranges)), const_bytes_of(std::span(all.pattern.groups))};
   std::vector<std::byte> bytes;
   for (const ConstBytes part : parts) bytes.insert(bytes.end(), part.begin(), part.end());
   return bytes;
 }
 
-Gathered from_bytes(Direction direction, i64 ranks, ConstBytes bytes) {
+Gathered from_bytes(ConstBytes bytes) {
   GatheredHeader header;
   std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
-  Gathered all{header.circumstances, header.choices, {}, std::vector<FileRange>(static_cast<size_t>(header.ranges))};
+  Gathered all{header.circumstances, header.choices, {header.pattern, std::vector<RankRow>(static_cast<size_t>(header.groups))},
+               std::vector<FileRange>(static_cast<size_t>(header.ranges))};
   all.repeated = header.repeated != 0;
-  all.pattern = Pattern{direction, header.atomic != 0, ranks, header.participants, header.contiguous, header.bytes, header.begin, header.end,
-                        header.disjoint != 0, header.run_bytes, std::vector<RankRow>(static_cast<size_t>(header.groups))};
   const Bytes parts[] = {bytes_of(std::span(all.ranges)), bytes_of(std::span(all.pattern.groups))};
   size_t at = sizeof header;
   for (const Bytes part : parts) {
@@ -280,7 +276,7 @@ Task<Result<Gathered>> gather(const Channel& channel, Direction direction, const
   NodeArena& arena = channel.ticket->arena();
   if (!arena.whole() && !arena.is_first()) {
     MERCUTIO_CO_TRY(arena.result_status());
-    co_return from_bytes(direction, channel.comm->size(), arena.result());
+    co_return from_bytes(arena.result());
   }
   if (arena.whole()) {
     NodeSum sum = sum_of_node(arena);

@@ -31,7 +31,8 @@ struct RankRow {
   bool operator==(const RankRow&) const = default;
 };
 
-struct Pattern {
+// All of a pattern but its groups.
+struct PatternFacts {
   Direction direction = Direction::kRead;
   bool atomic = false;
   i64 ranks = 1;
@@ -41,9 +42,13 @@ struct Pattern {
   i64 begin = 0, end = 0;    // file range over participants
   bool disjoint = true;      // no two participants' ranges overlap
   i64 run_bytes = 0;         // average over participants; 0: not determined by at least one rank
-  std::vector<RankRow> groups;   // of ranks with data, in rank order; at most one per participant
   // Bytes of [begin, end) that no rank touches: the gap test of the strategy.
   i64 gap_bytes() const { return end - begin > bytes ? end - begin - bytes : 0; }
+  bool operator==(const PatternFacts&) const = default;
+};
+
+struct Pattern : PatternFacts {
+  std::vector<RankRow> groups;   // of ranks with data, in rank order; at most one per participant
   bool operator==(const Pattern&) const = default;
 };
 

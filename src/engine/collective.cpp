@@ -19,8 +19,6 @@
 namespace mercutio {
 namespace {
 
-bool reads(const Access& access) { return access.direction == Direction::kRead; }
-
 // Excludes data beyond the end of the file, so that part of the user's buffer stays unchanged.
 void clip_to_file(RankAccess& peer, i64 file_bytes) {
   if (peer.end <= peer.begin || peer.last <= file_bytes) return;
@@ -30,7 +28,7 @@ void clip_to_file(RankAccess& peer, i64 file_bytes) {
 
 // Flushes the aggregator's cache after a write: later writes of these bytes by other ranks must reach the file after it.
 Status flush_after_write(const EngineFile& file, const Access& access, Status stored) {
-  if (reads(access)) return stored;
+  if (access.reads()) return stored;
   Status written = attempt([&] { return file.storage->flush(); });
   return stored ? std::move(written) : std::move(stored);
 }
@@ -89,7 +87,7 @@ RankAccess part_of(const Access& access, const RankSummary& summary) {
 Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& channel, const Access& access, const Agreed& agreed) {
   RankAccess mine = part_of(access, agreed.mine);
   mine.direction = access.direction;
-  if (reads(access) && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
+  if (access.reads() && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   channel.counters->clock.enter(Phase::kWait);
   WindowMemory memory;
   MERCUTIO_CO_TRY(co_await find_memory(channel, *agreed.plan, memory));
@@ -100,10 +98,10 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   channel.counters->clock.enter(Phase::kAgree);
   Status stored = flush_after_write(file, access, outcome.storage);
   // Of reading, where the file ends; of writing, whether no window has a hole.
-  LastAgreement last(file, reads(access) ? outcome.end_of_file : i64{!outcome.holes});
+  LastAgreement last(file, access.reads() ? outcome.end_of_file : i64{!outcome.holes});
   MERCUTIO_CO_TRY(co_await agree(channel, std::move(stored), last.values()));
   last.succeeded();
-  if (reads(access)) {
+  if (access.reads()) {
     clip_to_file(mine, last.lowest());
   } else if (agreed.dense_key != 0 && last.lowest() == 1) {
     file.patterns->learn_dense(agreed.dense_key);

@@ -19,8 +19,6 @@
 namespace mercutio {
 namespace {
 
-bool reads(const Access& access) { return access.direction == Direction::kRead; }
-
 // The layout that the storage reports, or that of the hints if it reports none.
 Layout layout_of(const EngineFile& file) {
   Layout layout = file.storage->layout();
@@ -81,22 +79,22 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
   mine.atomic = options.atomic;
   mine.disorderly = options.alone;
   mine.more = options.more && *options.more;
-  if (reads(access) || file.adapter) mine.reads = static_cast<i64>(reads_of(file, access.direction));
+  if (access.reads() || file.adapter) mine.reads = static_cast<i64>(reads_of(file, access.direction));
   if (!mine.failed && access.bytes > 0) {
     const View& view = *access.view;
     entry.summary = summary_of(view, access.position, access.bytes);
-    if (!reads(access)) entry.signature = signature_of(access);
+    if (!access.reads()) entry.signature = signature_of(access);
     mine.disorderly |= !view.filetype->monotone() || view.filetype->overlapping();
     const i64 bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     mine.alignment = bits & -bits;
   }
   mine.size = Circumstances::kUnknown;
-  if (reads(access)) tell_size(file, !last || !last->plan, mine);
+  if (access.reads()) tell_size(file, !last || !last->plan, mine);
   if (file.layout) layout_by_range = file.layout->held();
   if (file.comm->rank() == 0) {
     const Layout layout = layout_of(file);
     if (file.layout && (layout_by_range.key != 0 || !layout.components.empty())) layout_by_range = file.layout->hold(layout);
-    const Toggle buffering = reads(access) ? file.hints->romio_cb_read : file.hints->romio_cb_write;
+    const Toggle buffering = access.reads() ? file.hints->romio_cb_read : file.hints->romio_cb_write;
     entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, file.storage->traits().block_bytes, layout_by_range.key,
                             {static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes}};
   }
@@ -452,7 +450,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   agreed.atomic = last->all.circumstances.atomic != 0;
   if (!agreed.failed) MERCUTIO_CO_TRY(co_await plan_access(file, channel, *last, layout, agreed));
   if (!agreed.failed && counts_runs) file.patterns->saw_runs(access.direction, are_runs(last->all));
-  const bool nameless = whole && !reads(access) && last->all.dense_key == 0;   // the key of a write must be found again
+  const bool nameless = whole && !access.reads() && last->all.dense_key == 0;   // the key of a write must be found again
   if (agreed.failed || nameless) last.reset();
   co_return ok_status();
 }

@@ -21,6 +21,7 @@ struct Access {
   i64 position = 0;   // stream position in the view, bytes
   i64 bytes = 0;      // == memory.bytes()
   Memory memory;
+  bool reads() const { return direction == Direction::kRead; }
 };
 
 }  // namespace mercutio

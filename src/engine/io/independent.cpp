@@ -77,7 +77,7 @@ bool pages_apart(const Access& access, const Shape& shape) {
 }
 
 bool should_sieve(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
-  const bool reading = access.direction == Direction::kRead;
+  const bool reading = access.reads();
   const Toggle wish = sieving(file, access.direction);
   if (shape.contiguous || !shape.orderly || wish == Toggle::kDisable) return false;
   if (!reading && !(locked ? file.readable && file.storage->traits().can_merge : may_sieve_writes(file))) return false;
@@ -90,8 +90,8 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
 // `leave`: the lock that a write holds while it sieves.
 Method choose(const EngineFile& file, const Access& access, const Shape& shape, bool locked, std::unique_ptr<HeldLock>& leave) {
   const bool sieve = should_sieve(file, access, shape, locked);
-  if (sieve && access.direction == Direction::kWrite) leave = leave_to_sieve(file);
-  if (sieve && (access.direction == Direction::kRead || leave)) return Method::kSieved;
+  if (sieve && !access.reads()) leave = leave_to_sieve(file);
+  if (sieve && (access.reads() || leave)) return Method::kSieved;
   const bool small_memory = shape.memory_piece < kSmallMemoryPiece && shape.memory_piece < access.bytes;
   return small_memory ? Method::kStaged : Method::kDirect;
 }
@@ -99,7 +99,7 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
 // The detector for a read whose pieces would be read in windows if the storage blocks: after the first blocked call the rest is
 // read in windows. Null: the read is not of this kind.
 const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
-  if (access.direction != Direction::kRead || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
+  if (!access.reads() || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
   const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);
   return dense && sieving(file, Direction::kRead) == Toggle::kAutomatic ? file.blocking : nullptr;
 }
@@ -120,7 +120,7 @@ Result<i64> move_direct(const EngineFile& file, const Access& access, const Bloc
 }
 
 Result<i64> move_staged(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
-  const bool reading = access.direction == Direction::kRead;
+  const bool reading = access.reads();
   ScratchBuffer buffer(0);
   Access chunk = access;
   Cursor memory = access.memory.cursor();
@@ -149,12 +149,12 @@ Result<i64> move_staged(const EngineFile& file, const Access& access, const Bloc
 
 Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access) {
   const Shape shape = extent_of(access);
-  return lock_range(file, shape.first, shape.last, /*exclusive=*/access.direction == Direction::kWrite, "atomic access");
+  return lock_range(file, shape.first, shape.last, /*exclusive=*/!access.reads(), "atomic access");
 }
 
 Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options) {
   if (access.bytes <= 0) return i64{0};
-  const bool reading = access.direction == Direction::kRead;
+  const bool reading = access.reads();
   const Shape shape = look_at(access);
   std::unique_ptr<HeldLock> lock;
   if (options.atomic && !options.locked) {
@@ -186,7 +186,7 @@ Result<i64> move_own(EngineFile file, const Access& access, const Plan* plan, bo
   if (plan && plan->strategy == Strategy::kList) file.sieving = Toggle::kDisable;
   if (plan && plan->strategy == Strategy::kSieve) file.sieving = Toggle::kEnable;
   const auto move = [&] { return attempt([&] { return independent(file, access, IndependentOptions{atomic}); }); };
-  return access.direction == Direction::kRead ? probe_read(file, access.bytes, move) : move();
+  return access.reads() ? probe_read(file, access.bytes, move) : move();
 }
 
 }  // namespace mercutio

@@ -90,8 +90,8 @@ std::optional<Result<i64>> move_short_locked(const EngineFile& file, const Acces
     return file.storage->move_locked(access.direction, pieces, begin, end);
   }();
   if (!moved) return moved;
-  if (access.direction == Direction::kWrite && file.dirty) file.dirty->store(true);
-  if (access.direction == Direction::kRead || moved->ok()) record_pieces(file, access.direction, start, pieces, moved->ok() ? **moved : 0);
+  if (!access.reads() && file.dirty) file.dirty->store(true);
+  if (access.reads() || moved->ok()) record_pieces(file, access.direction, start, pieces, moved->ok() ? **moved : 0);
   return moved;
 }
 

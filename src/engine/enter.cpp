@@ -94,9 +94,8 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
   if (file.comm->rank() == 0) {
     const Layout layout = layout_of(file);
     if (file.layout && (layout_by_range.key != 0 || !layout.components.empty())) layout_by_range = file.layout->hold(layout);
-    const Toggle buffering = access.reads() ? file.hints->romio_cb_read : file.hints->romio_cb_write;
     entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, file.storage->traits().block_bytes, layout_by_range.key,
-                            {static_cast<i64>(buffering), file.hints->cb_buffer_size, file.hints->cb_nodes}};
+                            {static_cast<i64>(file.hints->buffering(access.direction)), file.hints->cb_buffer_size, file.hints->cb_nodes}};
   }
   mine.lowest_layout = mine.highest_layout = layout_by_range.key;
   if (last) entry.repetition = repetition_of(*last, entry);

@@ -27,11 +27,8 @@ bool are_runs(const Gathered& all) {
   return pattern.disjoint || (pattern.direction == Direction::kRead && pattern.bytes <= pattern.participants * RunAccess::kEntryBytes);
 }
 
-static Toggle buffering_of(const EngineFile& file, Direction direction) {
-  return direction == Direction::kRead ? file.hints->romio_cb_read : file.hints->romio_cb_write;
-}
 static bool hints_permit_runs(const EngineFile& file, Direction direction) {
-  return buffering_of(file, direction) != Toggle::kEnable && file.hints->mercutio_strategy == WantedStrategy::kAuto;
+  return file.hints->buffering(direction) != Toggle::kEnable && file.hints->mercutio_strategy == WantedStrategy::kAuto;
 }
 
 std::optional<IoPiece> run_of(const EngineFile& file, const Access& access, const CollectiveOptions& options) {
@@ -69,7 +66,7 @@ i64 RunAccess::flags() const {
 
 bool RunAccess::is_short() const {
   if (mine_.bytes > short_bytes()) return false;
-  const bool plain = buffering_of(file_, direction_) == Toggle::kAutomatic && file_.hints->mercutio_exchange == WantedExchange::kAuto;
+  const bool plain = file_.hints->buffering(direction_) == Toggle::kAutomatic && file_.hints->mercutio_exchange == WantedExchange::kAuto;
   return plain && only_copies(file_);
 }
 

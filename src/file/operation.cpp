@@ -29,11 +29,10 @@ struct OrderedShare {
 OrderedShare share_of(const Operation& operation) {
   if (!operation.entry) return {};
   const Hints& hints = operation.hints->values;
-  const Toggle buffering = operation.direction == Direction::kRead ? hints.romio_cb_read : hints.romio_cb_write;
   const FileView& view = *operation.view;
   const bool near = view.etype_bytes() <= kPlainEtypeBytes && view.view->displacement <= kPlainDisplacement;
   const bool plain = near && view.view->contiguous() && !operation.staged() && !operation.atomic &&
-                     buffering != Toggle::kEnable && hints.mercutio_strategy == WantedStrategy::kAuto;
+                     hints.buffering(operation.direction) != Toggle::kEnable && hints.mercutio_strategy == WantedStrategy::kAuto;
   return {operation.etypes, plain ? 1 : 0};
 }
 

@@ -41,6 +41,7 @@ struct Hints {
 #define MERCUTIO_HINT(type, name, initial, alias, low, high, unit, when, agree, doc) type name = initial;
 #include "model/hints.def"
 #undef MERCUTIO_HINT
+  Toggle buffering(Direction direction) const { return direction == Direction::kRead ? romio_cb_read : romio_cb_write; }
   bool operator==(const Hints&) const = default;
 };
 

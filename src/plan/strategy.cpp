@@ -86,9 +86,8 @@ std::string cost_of_one_stripe(const Planner& p) {
 
 std::string choose_strategy(Planner& p) {
   const Pattern& pattern = p.pattern;
-  const bool reading = pattern.direction == Direction::kRead;
-  const Toggle wish = reading ? p.hints.romio_cb_read : p.hints.romio_cb_write;
-  const std::string hint = reading ? "romio_cb_read" : "romio_cb_write";
+  const Toggle wish = p.hints.buffering(pattern.direction);
+  const std::string hint = pattern.direction == Direction::kRead ? "romio_cb_read" : "romio_cb_write";
   p.plan.strategy = Strategy::kIndividual;
   if (pattern.bytes == 0) return "no rank has data";
   if (pattern.atomic) return "atomic mode: each access is one step under a lock of its own range";

@@ -7,7 +7,7 @@
 namespace mercutio {
 Throttle::Throttle(const Channel& channel, const Plan& plan, i64 domain)
     : channel_(channel),
-      limit_(domain >= 0 && plan.windows(domain) > 0 ? plan.throttle : 0),
+      limit_(plan.windows(domain) > 0 ? plan.throttle : 0),
       me_(channel.comm->rank()),
       tokens_(limit_) {
   if (!on()) return;

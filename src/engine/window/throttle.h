@@ -24,7 +24,7 @@ class Throttle {
  public:
   static constexpr i64 kTagBehind = 2;   // the offset of its tag in the channel
 
-  // For the aggregator of `domain`. A negative domain: this rank is not an aggregator.
+  // For the aggregator of `domain`.
   Throttle(const Channel& channel, const Plan& plan, i64 domain);
 
   // Whether one more window may access the storage now. If true, the caller starts the window and later calls return_token(). If

@@ -80,13 +80,12 @@ Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory&
 }
 
 RankAccess part_of(const Access& access, const RankSummary& summary) {
-  if (summary.bytes <= 0) return {};
-  return RankAccess{access.view->filetype, access.view->displacement, access.position, access.position + summary.bytes, summary.first, summary.last, &access.memory};
+  if (summary.bytes <= 0) return {.direction = access.direction};
+  return {access.view->filetype, access.view->displacement, access.position, access.position + summary.bytes, summary.first, summary.last, &access.memory, access.direction};
 }
 
 Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& channel, const Access& access, const Agreed& agreed) {
   RankAccess mine = part_of(access, agreed.mine);
-  mine.direction = access.direction;
   if (access.reads() && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   channel.counters->clock.enter(Phase::kWait);
   WindowMemory memory;

@@ -1,5 +1,7 @@
 // The endpoint on the aggregator's node. Its windows are filled by the ranks of this node, and by the node streams of other nodes.
+#include <algorithm>
 #include <cstring>
+#include <deque>
 
 #include "base/assert.h"
 #include "base/attempt.h"
@@ -20,19 +22,16 @@ class AggregatorEndpoint final : public WindowEndpoint {
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
     buffer_.begin();
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
-    for (const i64 leader : leaders) streams_.push_back(std::make_unique<NodeStream>(buffer_, context_, leader));
+    for (const i64 leader : leaders) streams_.emplace_back(buffer_, context_, leader);
   }
 
   bool over() const override {
-    for (const auto& stream : streams_) {
-      if (!stream->over()) return false;
-    }
-    return completed_ >= buffer_.windows() && left_;
+    return completed_ >= buffer_.windows() && left_ && std::ranges::all_of(streams_, &NodeStream::over);
   }
 
   bool advance() override {
     bool moved = false;
-    for (const auto& stream : streams_) moved |= stream->advance(packed_, sparse() ? buffer_.available() : completed_ + buffer_.depth());
+    for (NodeStream& stream : streams_) moved |= stream.advance(packed_, sparse() ? buffer_.available() : completed_ + buffer_.depth());
     moved |= advance_file();
     if (completed_ >= buffer_.windows()) left_ = throttle_.leave();
     return moved;
@@ -44,7 +43,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   i64 finished_by_all() const { return lowest(buffer_.finished_by_all(), &NodeStream::finished); }
   i64 requested_by_all() const { return lowest(buffer_.requested_by_all(), &NodeStream::requested); }
   i64 lowest(i64 here, i64 (NodeStream::*there)() const) const {
-    for (const auto& stream : streams_) here = std::min(here, (*stream.*there)());
+    for (const NodeStream& stream : streams_) here = std::min(here, (stream.*there)());
     return here;
   }
 
@@ -213,7 +212,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
   bool left_ = false;   // this aggregator has left the throttle
   PendingIo pending_;
   Throttle throttle_;
-  std::vector<std::unique_ptr<NodeStream>> streams_;   // they refer to the members above
+  std::deque<NodeStream> streams_;   // they refer to the members above
 };
 
 }  // namespace

@@ -14,8 +14,8 @@ bool NodeStream::advance(PackedMemory& packed, i64 available) {
 }
 
 i64 NodeStream::requested() const {
-  for (const auto& one : underway_) {
-    if (!one->runs_known) return one->header.window;
+  for (const Underway& one : underway_) {
+    if (!one.runs_known) return one.header.window;
   }
   return announced_.window;
 }
@@ -43,7 +43,7 @@ bool NodeStream::unwrap_header() {
   if (!parcel_message_.status()) return fail(parcel_message_.status().error());
   const i64 left = parcel_->bytes - parcel_at_, header_bytes = static_cast<i64>(sizeof next_.value);
   if (left == 0) {
-    if (!context_.writing && !underway_.empty() && underway_.back()->in_parcel) return false;   // the reply is not complete
+    if (!context_.writing && !underway_.empty() && underway_.back().in_parcel) return false;   // the reply is not complete
     if (!context_.writing) {
       Answer& complete = answers_.back();
       if (complete.bytes != complete.packed->bytes) return fail(Error{ErrorClass::kIntern, "a parcel of requests asks for less than it announced"});
@@ -82,13 +82,13 @@ bool NodeStream::index_fits() {
 bool NodeStream::take_up(PackedMemory& packed, i64 available) {
   if (!waiting_ || announced_.window >= available) return false;
   if (parcel_) return unwrap_window();
-  auto taken = std::make_unique<Underway>();
-  taken->header = announced_;
   const bool needs_payload = context_.writing && !announced_.one_run();
-  if (needs_payload) taken->payload = packed.take(announced_.bytes);
-  if (needs_payload && !taken->payload) return false;
-  underway_.push_back(std::move(taken));
-  Underway& one = *underway_.back();
+  std::unique_ptr<ScratchBuffer> payload;
+  if (needs_payload) payload = packed.take(announced_.bytes);
+  if (needs_payload && !payload) return false;
+  Underway& one = underway_.emplace_back();
+  one.header = announced_;
+  one.payload = std::move(payload);
   if (one.header.list_bytes > 0) {
     one.run_list.resize(static_cast<size_t>(one.header.list_bytes));
     one.messages.add(context_.channel.receive(leader_, one.run_list));
@@ -102,12 +102,12 @@ bool NodeStream::take_up(PackedMemory& packed, i64 available) {
 bool NodeStream::unwrap_window() {
   const i64 index = announced_.cache_index;
   if (index >= 0 && announced_.list_bytes == 0 && cache_->at(index).empty()) return false;   // the list arrives with another window
-  auto one = std::make_unique<Underway>();
-  one->header = announced_;
-  one->in_parcel = true;
+  Underway one;
+  one.header = announced_;
+  one.in_parcel = true;
   const std::byte* at = parcel_->data.get() + parcel_at_;
-  one->run_list.assign(at, at + announced_.list_bytes);
-  if (context_.writing && !leave(*one, at + announced_.list_bytes)) return false;
+  one.run_list.assign(at, at + announced_.list_bytes);
+  if (context_.writing && !leave(one, at + announced_.list_bytes)) return false;
   parcel_at_ += announced_.list_bytes + (context_.writing ? announced_.bytes : 0);
   if (!context_.writing) underway_.push_back(std::move(one));
   waiting_ = false;
@@ -129,14 +129,14 @@ bool NodeStream::go_on(PackedMemory& packed) {
   }
   if (!context_.writing) {
     bool in_turn = true;   // replies are sent in the order of the windows, as they are received
-    for (const auto& one : underway_) {
-      moved |= take_runs(*one);
-      if (in_turn) moved |= answer(*one, packed);
-      in_turn = in_turn && one->answered;
+    for (Underway& one : underway_) {
+      moved |= take_runs(one);
+      if (in_turn) moved |= answer(one, packed);
+      in_turn = in_turn && one.answered;
     }
   }
-  while (!underway_.empty() && (context_.writing || underway_.front()->answered) && underway_.front()->messages.done()) {
-    Underway& one = *underway_.front();
+  while (!underway_.empty() && (context_.writing || underway_.front().answered) && underway_.front().messages.done()) {
+    Underway& one = underway_.front();
     if (!one.messages.status()) return fail(one.messages.status().error());
     if (context_.writing && !leave(one, one.payload ? one.payload->data.get() : nullptr)) return false;
     packed.give_back(std::move(one.payload));

@@ -22,7 +22,7 @@ class NodeStream {
   }
 
   // The leader of this stream has finished all windows before this one.
-  i64 finished() const { return underway_.empty() ? announced_.window : underway_.front()->header.window; }
+  i64 finished() const { return underway_.empty() ? announced_.window : underway_.front().header.window; }
   bool over() const { return ended_ && underway_.empty() && answers_.empty(); }
   // Sparse reading: the valid maps of all windows before this one contain the leader's requests.
   i64 requested() const;
@@ -87,7 +87,7 @@ class NodeStream {
   bool parcel_is_last_ = false;
   std::deque<Answer> answers_;   // the last one belongs to the current parcel until it is sent
   MessageSet parcel_message_;   // cancelled before the memory it uses is freed
-  std::deque<std::unique_ptr<Underway>> underway_;
+  std::deque<Underway> underway_;
 };
 
 }  // namespace mercutio

@@ -17,7 +17,7 @@ i64 largest_hole_to_read(const EngineFile& file) {
   return only_copies(file) ? kCopiedHoleBytes - 1 : kLargestMergedHole;
 }
 
-// Adjacent valid runs with only small holes between them; [begin, end) in the window.
+// Adjacent valid runs with only small holes between them; [begin, end) in the window. No runs: there are no more.
 struct Group {
   i64 begin = 0, end = 0;
   i64 runs = 0, covered = 0;
@@ -78,8 +78,7 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
   bool may_merge = may_sieve_writes(file);
   PieceBatch batch(file, Direction::kWrite);
   i64 first = -1, last = 0;   // the file range of the batch
-  for (i64 at = valid.next_valid(0); at < valid.bytes;) {
-    const Group group = next_group(valid, at);
+  for (Group group = next_group(valid, 0); group.runs > 0; group = next_group(valid, group.end)) {
     if (may_merge && group.worth_merging() && !leave) {
       leave = leave_to_sieve(file);
       may_merge = leave != nullptr;
@@ -90,20 +89,16 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
       if (first < 0) first = group.begin;
       last = group.end;
     }
-    at = valid.next_valid(group.end);
   }
   if (first < 0) return ok_status();
   MERCUTIO_LET(auto guard, guard_against_sieving(file, window.begin + first, window.begin + last));
-  for (i64 at = first; at < last;) {
-    const Group group = next_group(valid, at);
-    if (!may_merge || !group.worth_merging()) {
-      for (i64 run = group.begin; run < group.end;) {
-        const i64 end = std::min(valid.next_hole(run), group.end);
-        MERCUTIO_TRY(batch.add({window.begin + run, data + run, end - run}));
-        run = valid.next_valid(end);
-      }
+  for (Group group = next_group(valid, first); group.runs > 0; group = next_group(valid, group.end)) {
+    if (may_merge && group.worth_merging()) continue;
+    for (i64 run = group.begin; run < group.end;) {
+      const i64 end = valid.next_hole(run);
+      MERCUTIO_TRY(batch.add({window.begin + run, data + run, end - run}));
+      run = valid.next_valid(end);
     }
-    at = valid.next_valid(group.end);
   }
   auto written = release_after(batch.finish(), std::move(guard));
   return written ? ok_status() : Status(std::move(written).error());
@@ -112,38 +107,31 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
 Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& needed) {
   std::vector<IoPiece> pieces;
   i64 covered = 0;   // needed bytes in the pieces
-  auto read_all = [&]() -> Result<i64> {
-    const i64 wanted = bytes_of(pieces);
+  i64 end_of_file = INT64_MAX;
+  const auto read_all = [&]() -> Status {
     MERCUTIO_LET(i64 got, move_pieces(file, Direction::kRead, pieces));
     if (file.counters) file.counters->hole_bytes += std::max<i64>(0, got - std::exchange(covered, 0));
-    if (got == wanted) return INT64_MAX;
-    // The first needed byte at or after the first missing one. All bytes from there on read as zero.
-    i64 missing = -1;
+    // The end is the first needed byte at or after the first missing one. All bytes from there on read as zero.
     for (const IoPiece& piece : pieces) {
       const i64 here = std::min(got, piece.bytes);
       std::memset(piece.data + here, 0, static_cast<size_t>(piece.bytes - here));
-      if (missing < 0 && here < piece.bytes) missing = piece.offset + here - window.begin;
+      if (here < piece.bytes && end_of_file == INT64_MAX) end_of_file = window.begin + needed.next_valid(piece.offset + here - window.begin);
       got -= here;
     }
-    return window.begin + needed.next_valid(missing);
+    pieces.clear();
+    return ok_status();
   };
   const i64 largest_hole = largest_hole_to_read(file);
-  i64 end_of_file = INT64_MAX;
-  for (i64 at = needed.next_valid(0); at < needed.bytes;) {
-    const Group group = next_group(needed, at, largest_hole);
+  for (Group group = next_group(needed, 0, largest_hole); group.runs > 0; group = next_group(needed, group.end, largest_hole)) {
     if (end_of_file != INT64_MAX) {   // beyond the end of the file
       std::memset(data + group.begin, 0, static_cast<size_t>(group.end - group.begin));
-    } else {
-      covered += group.covered;
-      pieces.push_back(IoPiece{window.begin + group.begin, data + group.begin, group.end - group.begin});
+      continue;
     }
-    at = needed.next_valid(group.end);
-    if (static_cast<i64>(pieces.size()) == kPiecesPerCall || at >= needed.bytes) {
-      MERCUTIO_LET(const i64 found, read_all());
-      end_of_file = std::min(end_of_file, found);
-      pieces.clear();
-    }
+    covered += group.covered;
+    pieces.push_back(IoPiece{window.begin + group.begin, data + group.begin, group.end - group.begin});
+    if (std::ssize(pieces) == kPiecesPerCall) MERCUTIO_TRY(read_all());
   }
+  MERCUTIO_TRY(read_all());
   return end_of_file;
 }
 

@@ -7,7 +7,6 @@
 // per operation; several operations may run in several threads only if concurrent() is true.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "base/attempt.h"
 #include "engine/enter.h"

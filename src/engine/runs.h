@@ -9,7 +9,6 @@
 #pragma once
 
 #include <array>
-#include <climits>
 #include <optional>
 
 #include "engine/early.h"

@@ -1,7 +1,6 @@
 // What all runtimes have in common: runs of a memory type become copies, many a call.
 #include "file/device.h"
 
-#include <algorithm>
 #include <string>
 #include <vector>
 

@@ -2,7 +2,6 @@
 // atomicity. Each costs one or two reductions of a few words, and what rank 0 does with the storage.
 #include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "base/attempt.h"
 #include "base/reserve.h"

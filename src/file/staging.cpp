@@ -14,7 +14,6 @@
 // not mix. Costs: two walks over the runs of the memory type, one copy of the data, and for collective reads one gather more.
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <new>
 

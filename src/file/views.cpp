@@ -1,6 +1,5 @@
 // Views: from constructor trees to what the engine moves data by. Set-up costs O(size of the tree), never O(blocks),
 // and one reduction of a few words; the old view stays in force until all ranks have accepted the new one.
-#include <functional>
 #include <unordered_map>
 
 #include "base/attempt.h"

@@ -1,6 +1,5 @@
 #include "plan/layout_known.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "base/hash.h"

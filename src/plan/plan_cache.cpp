@@ -1,7 +1,6 @@
 #include "plan/plan_cache.h"
 
 #include <algorithm>
-#include <atomic>
 
 namespace mercutio {
 namespace {

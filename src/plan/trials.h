@@ -7,7 +7,6 @@
 // take equal turns. O(ways) an access, no clock of its own.
 #pragma once
 
-#include <cstddef>
 #include <vector>
 
 #include "base/types.h"

@@ -1,5 +1,4 @@
 // What every plan must keep, whichever passes made it. O(aggregators log aggregators).
-#include <algorithm>
 #include <set>
 
 #include "plan/node_buffers.h"

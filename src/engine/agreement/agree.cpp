@@ -8,7 +8,6 @@
 #include "base/assert.h"
 #include "base/attempt.h"
 #include "engine/agreement/messages.h"
-#include "engine/agreement/peers.h"
 
 namespace mercutio {
 namespace {

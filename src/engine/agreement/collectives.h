@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/counters.h"

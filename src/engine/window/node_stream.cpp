@@ -3,8 +3,6 @@
 #include <cstring>
 #include <utility>
 
-#include "base/assert.h"
-
 namespace mercutio {
 
 bool NodeStream::advance(PackedMemory& packed, i64 available) {

@@ -8,8 +8,6 @@
 // operation stores data.
 #pragma once
 
-#include <span>
-
 #include "engine/agreement/node_arena.h"
 #include "engine/window/valid_map.h"
 #include "plan/node_buffers.h"

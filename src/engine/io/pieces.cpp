@@ -18,15 +18,12 @@ void PieceReader::advance(i64 bytes) {
 }
 
 void PieceReader::load() {
-  if (left_ == 0 && index_ + 1 < run_.count) {
-    ++index_;
-  } else {
-    index_ = 0;
-    run_ = StridedRun{0, 0, 0, 0, {}};
+  run_.offset += run_.stride;
+  if (--run_.count <= 0) {
     if (cursor_.done()) return;
     run_ = cursor_.next();
   }
-  offset_ = run_.offset + index_ * run_.stride;
+  offset_ = run_.offset;
   left_ = run_.bytes;
 }
 

@@ -26,8 +26,7 @@ class PieceReader {
  private:
   void load();
   Cursor cursor_;
-  StridedRun run_;
-  i64 index_ = 0;                             // index of the current piece in run_
+  StridedRun run_{};                          // the current piece and those that follow
   i64 offset_ = 0, left_ = 0;
 };
 

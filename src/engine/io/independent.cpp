@@ -66,9 +66,10 @@ Shape look_at(const Access& access) {
   return shape;
 }
 
-// Bytes of the file per piece. Floating point, because the product may overflow.
-double pitch_of(const Access& access, const Shape& shape) {
-  return static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
+// Whether the pieces are so close together that windows are cheaper. Floating point, because the product may overflow.
+bool worth_sieving(const Access& access, const Shape& shape) {
+  const double pitch = static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
+  return access.bytes > 4 * shape.file_piece && pitch < static_cast<double>(access.reads() ? kSieveReadPitch : kSieveWritePitch);
 }
 
 bool pages_apart(const Access& access, const Shape& shape) {
@@ -82,9 +83,7 @@ bool should_sieve(const EngineFile& file, const Access& access, const Shape& sha
   if (shape.contiguous || !shape.orderly || wish == Toggle::kDisable) return false;
   if (!reading && !(locked ? file.readable && file.storage->traits().can_merge : may_sieve_writes(file))) return false;
   if (wish == Toggle::kEnable) return true;
-  if (access.bytes <= 4 * shape.file_piece) return false;
-  if (reading && only_copies(file) && pages_apart(access, shape)) return false;
-  return pitch_of(access, shape) < static_cast<double>(reading ? kSieveReadPitch : kSieveWritePitch);
+  return worth_sieving(access, shape) && !(reading && only_copies(file) && pages_apart(access, shape));
 }
 
 // `leave`: the lock that a write holds while it sieves.
@@ -100,8 +99,7 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
 // read in windows. Null: the read is not of this kind.
 const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
   if (!access.reads() || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
-  const bool dense = access.bytes > 4 * shape.file_piece && pitch_of(access, shape) < static_cast<double>(kSieveReadPitch);
-  return dense && sieving(file, Direction::kRead) == Toggle::kAutomatic ? file.blocking : nullptr;
+  return worth_sieving(access, shape) && sieving(file, Direction::kRead) == Toggle::kAutomatic ? file.blocking : nullptr;
 }
 
 bool blocks(const BlockingDetector* blocking) {

@@ -19,7 +19,7 @@ std::string trimmed(const std::string& text) {
   return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(kSpace) - from + 1);
 }
 
-std::vector<std::string> split(const std::string& text, char separator) {
+std::vector<std::string> trimmed_parts(const std::string& text, char separator) {
   std::vector<std::string> parts;
   size_t from = 0;
   for (size_t at = text.find(separator); at != std::string::npos; at = text.find(separator, from)) {
@@ -32,7 +32,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 // One "glob:key=value:..." of Cray's variable. A part without = belongs to the value before it, as in cb_config_list=*:1.
 void read_cray_entry(HintFile& file, const std::string& entry) {
-  const std::vector<std::string> parts = split(entry, ':');
+  const std::vector<std::string> parts = trimmed_parts(entry, ':');
   HintSection section{parts[0], {}};
   if (section.glob.empty() || section.glob.find('=') != std::string::npos) {
     file.problems.push_back({0, "'" + entry + "': a file name pattern must come first, as in *:" + (section.glob.empty() ? "cb_nodes=8" : section.glob)});
@@ -109,7 +109,7 @@ InfoItems parse_romio_hints(const std::string& text) {
 
 HintFile parse_cray_hints(const std::string& text) {
   HintFile file;
-  for (const std::string& entry : split(text, ','))
+  for (const std::string& entry : trimmed_parts(text, ','))
     if (!entry.empty()) read_cray_entry(file, entry);
   return file;
 }

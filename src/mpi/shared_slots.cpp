@@ -11,6 +11,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -124,6 +125,12 @@ class Windows {
     PMPI_Win_unlock_all(window.handle);
     PMPI_Win_free(&window.handle);
   }
+  // For a process that ends without MPI_Finalize.
+  void end_progress() {
+    std::lock_guard lock(mutex_);
+    for (const auto& [number, window] : open_)
+      if (window.progress) window.progress->end();
+  }
   void free_all() {
     for (;;) {
       std::int64_t lowest = 0;
@@ -144,6 +151,10 @@ class Windows {
 // A window must be freed before MPI_Finalize ends RMA. A program that uses only sessions must close its files.
 Windows& windows() {
   static Windows* const all = [] {
+    static const pid_t owner = ::getpid();
+    std::atexit([] {
+      if (::getpid() == owner) windows().end_progress();   // a forked child has no such thread
+    });
     at_finalize(AtFinalize::kWindows, [] { windows().free_all(); });
     return new Windows;
   }();

@@ -20,7 +20,7 @@ using Conversion = std::function<Status(void*, const TypeSpecRef&, i64, void*, i
 // The datatype argument of a conversion callback: the handle of the program's type, or of the predefined type.
 Result<MPI_Datatype> handle_of(const TypeSpecRef& type) {
   MPI_Datatype handle = type_of(type.get());
-  if (handle == MPI_DATATYPE_NULL && type->combiner == Combiner::kNamed) handle = predefined_of(*type);
+  if (handle == MPI_DATATYPE_NULL) handle = predefined_of(*type);
   if (handle == MPI_DATATYPE_NULL)
     return Error{ErrorClass::kConversion, "the datatype of the access was freed before its data were converted"};
   return handle;

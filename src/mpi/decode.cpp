@@ -173,9 +173,14 @@ Result<std::vector<TypeSpecRef>> children_of(Contents& c, i64 depth) {
   // MPI-1 bounds markers have no data. The bounds of the struct are taken from the MPI below.
   std::vector<TypeSpecRef> children;
   for (std::size_t i = 0; i < c.types.size(); ++i) {
-    bool marker = c.combiner == MPI_COMBINER_STRUCT && is_named(c.types[i]) && is_bounds_marker(c.types[i]);
-    if (marker) {
+    const bool named = is_named(c.types[i]);
+    if (named && c.combiner == MPI_COMBINER_STRUCT && is_bounds_marker(c.types[i])) {
       children.push_back(make_contiguous(0, byte_type()));
+      continue;
+    }
+    if (named) {   // from the cache, so that predefined_of() knows which type it is
+      MERCUTIO_LET(DecodedType child, decode(c.types[i]));
+      children.push_back(std::move(child.spec));
       continue;
     }
     MERCUTIO_LET(TypeSpecRef child, build_spec(c.types[i], depth + 1));
@@ -423,6 +428,9 @@ KeptType::~KeptType() {
   if (type_ != MPI_DATATYPE_NULL) PMPI_Type_free(&type_);
 }
 
-MPI_Datatype predefined_of(const TypeSpec& named) { return predefined_like(named); }
+MPI_Datatype predefined_of(const TypeSpec& spec) {
+  if (const MPI_Datatype known = type_of(&spec); known != MPI_DATATYPE_NULL && is_named(known)) return known;
+  return predefined_like(spec);
+}
 
 }  // namespace mercutio

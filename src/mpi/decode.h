@@ -51,7 +51,7 @@ class KeptType {
  private:
   MPI_Datatype type_ = MPI_DATATYPE_NULL;
 };
-// The predefined type of a leaf, for conversion and extent callbacks. MPI_DATATYPE_NULL: none.
-MPI_Datatype predefined_of(const TypeSpec& named);
+// The predefined type of this spec, for conversion and extent callbacks and for encode(). MPI_DATATYPE_NULL: none.
+MPI_Datatype predefined_of(const TypeSpec& spec);
 
 }  // namespace mercutio

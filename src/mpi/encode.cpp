@@ -132,16 +132,12 @@ int make(const TypeSpec& t, const std::vector<Type>& children, Type* made) {
   return large.contiguous ? make(large, t, children, made) : MPI_ERR_TYPE;
 }
 
-// A predefined type that only another MPI has is represented by bytes.
-Result<Type> encode_named(const TypeSpec& spec) {
-  if (const Type known = predefined_of(spec); known != MPI_DATATYPE_NULL) return known;
-  return encode(*make_contiguous(spec.basic.native_bytes, byte_type()));
-}
-
 }  // namespace
 
 Result<MPI_Datatype> encode(const TypeSpec& spec) {
-  if (spec.combiner == Combiner::kNamed) return encode_named(spec);
+  if (const MPI_Datatype known = predefined_of(spec); known != MPI_DATATYPE_NULL) return known;
+  // One that only another MPI has.
+  if (spec.combiner == Combiner::kNamed) return encode(*make_contiguous(spec.basic.native_bytes, byte_type()));
   Status status = ok_status();
   std::vector<Type> children;
   for (const TypeSpecRef& child : spec.children) {

@@ -151,6 +151,7 @@ TypeSpecRef named_spec(MPI_Datatype type) {
 }
 
 MPI_Datatype predefined_like(const TypeSpec& named) {
+  if (named.combiner != Combiner::kNamed) return MPI_DATATYPE_NULL;
   for (const NamedType& entry : named_types())
     if (entry.spec.get() == &named) return entry.type;
   for (const NamedType& entry : named_types())

@@ -14,7 +14,7 @@ bool is_bounds_marker(MPI_Datatype type);
 TypeSpecRef sized_spec(Basic kind, MPI_Datatype type);
 // The type of MPI_Type_create_f90_real or _complex for `digits` decimal digits: long double where that has as many and the same size.
 TypeSpecRef f90_real_spec(MPI_Datatype type, bool complex, i64 digits);
-// The predefined type of this spec, or one with the same properties; MPI_DATATYPE_NULL: none.
+// The named type of this spec, or one with the same properties; MPI_DATATYPE_NULL: none.
 MPI_Datatype predefined_like(const TypeSpec& named);
 
 }  // namespace mercutio

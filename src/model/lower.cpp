@@ -37,6 +37,7 @@ class Lowering {
   Result<Lowered> vector(const TypeSpec& spec, const Lowered& child);
   Result<Lowered> indexed(const TypeSpec& spec, const Lowered& child);
   Result<Lowered> structure(const TypeSpec& spec, i64 depth);
+  Result<Lowered> pair(const TypeSpec& spec, i64 depth);
   Result<Lowered> subarray(const TypeSpec& spec, const Lowered& child);
   Result<Lowered> darray(const TypeSpec& spec, const Lowered& child);
   Result<Placed> darray_dimension(const TypeSpec& spec, i64 dim, i64 coordinate, i64 step, const Placed& inner);
@@ -105,6 +106,16 @@ Result<Lowered> Lowering::structure(const TypeSpec& spec, i64 depth) {
     parts.push_back(std::move(block.data));
   }
   return Lowered{build_.sequence(std::move(parts)), bounds.lb, bounds.ub};
+}
+
+// In memory as the compiler lays it out. Other representations align nothing (MPI 14.5.2, 14.5.3).
+Result<Lowered> Lowering::pair(const TypeSpec& spec, i64 depth) {
+  MERCUTIO_LET(Lowered first, lower_child(*spec.children[0], depth));
+  MERCUTIO_LET(Lowered second, lower_child(*spec.children[1], depth));
+  const bool native = sizes_ == Sizes::kNative;
+  second.data.first = math_.add(second.data.first, native ? spec.stride : first.ub);
+  const i64 end = native ? spec.extent : math_.add(first.ub, second.ub);
+  return Lowered{build_.sequence({std::move(first.data), std::move(second.data)}), 0, end};
 }
 
 Result<Lowered> Lowering::subarray(const TypeSpec& spec, const Lowered& child) {
@@ -217,6 +228,7 @@ Result<Lowered> Lowering::lower(const TypeSpec& spec, i64 depth) {
   if (depth >= kMaxTypeDepth) return Error{ErrorClass::kType, "the datatype is nested more than " + std::to_string(kMaxTypeDepth) + " deep"};
   if (spec.combiner == Combiner::kNamed) return named(spec.basic);
   if (spec.combiner == Combiner::kStruct) return structure(spec, depth);
+  if (spec.combiner == Combiner::kPair) return pair(spec, depth);
   if (spec.children.size() != 1 || !spec.children[0]) return bad(ErrorClass::kType, spec, "a null datatype");
   MERCUTIO_LET(const Lowered child, lower_child(*spec.children[0], depth));
   MERCUTIO_LET(Lowered lowered, construct(spec, child));

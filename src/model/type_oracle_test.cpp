@@ -87,6 +87,13 @@ Typemap expand(const TypeSpec& s, Sizes sizes) {
       out.place_block(expand(*s.children[i], sizes), s.displacements[i], s.lengths[i]);
     return out.map;
   }
+  if (s.combiner == Combiner::kPair) {
+    const Typemap first = expand(*s.children[0], sizes), second = expand(*s.children[1], sizes);
+    const bool native = sizes == Sizes::kNative;
+    out.place(first, 0);
+    out.place(second, native ? s.stride : first.ub);
+    return {out.map.elements, 0, native ? s.extent : first.ub + second.ub};
+  }
   Typemap child = expand(*s.children[0], sizes);
   const i64 extent = child.ub - child.lb;
   const auto count = s.displacements.size();
@@ -148,6 +155,12 @@ struct Maker {
     return make_named(kinds[pick(0, 7)]);
   }
 
+  TypeSpecRef pair() {
+    const TypeSpecRef first = basic(), second = basic();
+    const i64 second_at = first->basic.native_bytes + pick(0, 4);
+    return make_pair_type(first, second, second_at, second_at + second->basic.native_bytes + pick(0, 4));
+  }
+
   Numbers places(i64 count, i64 gap) {
     Numbers out;
     i64 at = place();
@@ -195,8 +208,9 @@ struct Maker {
 
   TypeSpecRef type(int depth) {
     if (depth == 0) return basic();
-    const auto combiner = static_cast<Combiner>(pick(0, 12));
+    const auto combiner = static_cast<Combiner>(pick(0, 13));
     if (combiner == Combiner::kNamed) return basic();
+    if (combiner == Combiner::kPair) return pair();
     if (combiner == Combiner::kStruct) return structure(depth);
     const TypeSpecRef child = type(depth - 1);
     const i64 count = few(4);

@@ -143,6 +143,8 @@ std::string text_of(const TypeSpec& s, int& left) {
       return "resized(" + numbers({s.stride, s.extent}) + child + ")";
     case Combiner::kDup:
       return "dup(" + child + ")";
+    case Combiner::kPair:
+      return "pair(" + numbers({s.stride, s.extent}) + child + ")";
     case Combiner::kNamed:
       break;
   }
@@ -228,6 +230,14 @@ TypeSpecRef make_resized(i64 lb, i64 extent, TypeSpecRef child) {
 
 TypeSpecRef make_dup(TypeSpecRef child) {
   return made(with_child(Combiner::kDup, std::move(child)));
+}
+
+TypeSpecRef make_pair_type(TypeSpecRef first, TypeSpecRef second, i64 second_at, i64 extent) {
+  TypeSpec spec = with_child(Combiner::kPair, std::move(first));
+  spec.children.push_back(std::move(second));
+  spec.stride = second_at;
+  spec.extent = extent;
+  return made(std::move(spec));
 }
 
 TypeSpecRef byte_type() {

@@ -51,6 +51,7 @@ enum class Combiner : unsigned char {
   kDarray,         // world size, rank, gsizes, distribs, dargs, psizes, c_order
   kResized,        // lb, extent in bytes
   kDup,            // child only
+  kPair,           // MPI_DOUBLE_INT and its kin: two children, the place of the second, the extent. No gaps but in native sizes
 };
 
 enum class Distribution : unsigned char { kBlock, kCyclic, kNone };
@@ -94,14 +95,14 @@ struct TypeSpec {
   BasicType basic;                     // kNamed
   i64 count = 0;                       // contiguous, vector, hvector; darray: world size
   i64 block_length = 0;                // vector, hvector, *_block; darray: rank
-  i64 stride = 0;                      // vector (elements), hvector (bytes); resized: lb
-  i64 extent = 0;                      // resized
+  i64 stride = 0;                      // vector (elements), hvector (bytes); resized: lb; pair: place of the second
+  i64 extent = 0;                      // resized, pair
   NumberList lengths;                  // indexed, hindexed, struct; subarray: subsizes; darray: dargs
   NumberList displacements;            // indexed...struct; subarray: starts; darray: psizes
   NumberList sizes;                    // subarray: sizes; darray: gsizes
   std::vector<Distribution> distributions;   // darray
   bool c_order = true;                 // subarray, darray
-  std::vector<TypeSpecRef> children;   // one; kStruct: one per entry; kNamed: none
+  std::vector<TypeSpecRef> children;   // one; kStruct: one per entry; kPair: two; kNamed: none
   LoweredOnce lowered;
 };
 
@@ -119,6 +120,7 @@ TypeSpecRef make_darray(i64 world_size, i64 rank, NumberList gsizes, std::vector
                         NumberList dargs, NumberList psizes, bool c_order, TypeSpecRef child);
 TypeSpecRef make_resized(i64 lb, i64 extent, TypeSpecRef child);
 TypeSpecRef make_dup(TypeSpecRef child);
+TypeSpecRef make_pair_type(TypeSpecRef first, TypeSpecRef second, i64 second_at, i64 extent);
 TypeSpecRef byte_type();                             // one MPI_BYTE
 std::string to_string(const TypeSpec& spec);         // "vector(4,1,8,int32)"
 

@@ -104,7 +104,8 @@ int make(const Constructors<Count, Bytes>& mpi, const TypeSpec& t, const std::ve
   const LargeVector<Bytes> bytes = in_bytes ? as<Bytes>(t.displacements) : LargeVector<Bytes>();
   const int dimensions = static_cast<int>(t.sizes.size());
   switch (t.combiner) {
-    case Combiner::kNamed: break;   // handled by encode()
+    case Combiner::kNamed:
+    case Combiner::kPair: break;   // encode() returns the predefined type
     case Combiner::kDup: return PMPI_Type_dup(children[0], made);
     case Combiner::kContiguous: return mpi.contiguous(count, children[0], made);
     case Combiner::kVector: return mpi.vector(count, block_length, static_cast<Count>(t.stride), children[0], made);

@@ -137,7 +137,7 @@ TypeSpecRef pair_spec(const PairType& pair) {
   i64 second_at = (first_bytes + align - 1) / align * align;
   MPI_Aint lb = 0, extent = 0;
   PMPI_Type_get_extent(pair.type, &lb, &extent);
-  return make_resized(0, extent, make_struct({1, 1}, {0, second_at}, {first, second}));
+  return make_pair_type(std::move(first), std::move(second), second_at, extent);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace mercutio {
 
-// The spec of a predefined datatype. Pairs (MPI_DOUBLE_INT) are structs. Null for an unknown handle.
+// The spec of a predefined datatype. Null for an unknown handle.
 TypeSpecRef named_spec(MPI_Datatype type);
 // MPI-1's LB and UB markers, if the header has them. They have bounds but no data.
 bool is_bounds_marker(MPI_Datatype type);

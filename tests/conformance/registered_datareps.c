@@ -309,6 +309,62 @@ static void extents(void) {
   MPI_Type_free(&vector);
 }
 
+// A pair with a double of 16 bytes: in the file, 20 bytes from one to the next.
+typedef struct {
+  double value;
+  int index;
+} Pair;
+static int pair_extent_fn(MPI_Datatype type, MPI_Aint *extent, void *extra) {
+  (void)extra;
+  *extent = type == MPI_DOUBLE ? 16 : 4;
+  return MPI_SUCCESS;
+}
+static int move_pairs(Pair *user, int count, Byte *file, MPI_Offset position, int out) {
+  for (MPI_Offset i = position; i < position + count; i++) {
+    void *part = i % 2 ? (void *)&user[i / 2].index : &user[i / 2].value;
+    const size_t bytes = i % 2 ? sizeof(int) : sizeof(double);
+    memcpy(out ? (void *)file : part, out ? part : (void *)file, bytes);
+    if (out && i % 2 == 0) memset(file + 8, 0xee, 8);
+    file += i % 2 ? 4 : 16;
+  }
+  return MPI_SUCCESS;
+}
+static int pair_read_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  (void)extra;
+  return type == MPI_DOUBLE_INT ? move_pairs(user, count, file, position, 0) : MPI_ERR_TYPE;
+}
+static int pair_write_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
+  (void)extra;
+  return type == MPI_DOUBLE_INT ? move_pairs(user, count, file, position, 1) : MPI_ERR_TYPE;
+}
+static void pairs(int kind) {
+  enum { kPairs = 3 };
+  const char *name = ck_fresh("f");
+  static int registered;
+  Pair data[kPairs], back[kPairs];
+  MPI_Datatype mine;
+  MPI_Aint extent = -1;
+  MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  if (!registered++) CHECK_OK(MPI_Register_datarep("pairs", pair_read_fn, pair_write_fn, pair_extent_fn, NULL));
+  MPI_Type_vector(kPairs, 1, ck_size, MPI_DOUBLE_INT, &mine);
+  MPI_Type_commit(&mine);
+  memset(back, 0, sizeof back);
+  for (int i = 0; i < kPairs; i++) data[i].value = i + 0.5, data[i].index = 100 * ck_rank + i;
+  CHECK_OK(MPI_File_set_view(fh, 20 * ck_rank, MPI_DOUBLE_INT, mine, "pairs", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_get_type_extent(fh, MPI_DOUBLE_INT, &extent));
+  CHECK_INT(extent, 20);
+  CHECK_OK(ck_write(kind, fh, 0, data, kPairs, MPI_DOUBLE_INT, MPI_STATUS_IGNORE));
+  CHECK_OK(ck_read(kind, fh, 0, back, kPairs, MPI_DOUBLE_INT, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_close(&fh));
+  CHECK_INT(ck_disk_size(name), 20 * kPairs * ck_size);
+  for (int i = 0; i < kPairs; i++) {
+    CHECK(back[i].value == data[i].value && back[i].index == data[i].index);
+    CHECK_BYTES(name, 20 * (i * ck_size + ck_rank), &data[i].value, sizeof(double));
+    CHECK_BYTES(name, 20 * (i * ck_size + ck_rank) + 16, &data[i].index, sizeof(int));
+  }
+  MPI_Type_free(&mine);
+}
+
 // The functions see the very datatype of the call, not one of the same size.
 static MPI_Datatype seen;
 static int seeing_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
@@ -353,5 +409,6 @@ int main(int argc, char **argv) {
   RUN(write_only);
   RUN(extents);
   RUN(named_type_is_itself);
+  RUN_FOR_KINDS(pairs, 0, kPlainKinds);
   return ck_finish();
 }

@@ -36,8 +36,10 @@ TypeSpecRef with_sizes(const TypeSpecRef& spec, Form form) {
   return copy;
 }
 
+Sizes sizes_in_file(Form form) { return form == Form::kNative ? Sizes::kNative : Sizes::kExternal32; }
+
 Typemap expand_for_file(const TypeSpecRef& spec, Form form) {
-  return expand(*with_sizes(spec, form), Sizes::kExternal32);
+  return expand(*with_sizes(spec, form), sizes_in_file(form));
 }
 
 // Where an element of memory has its n-th byte, from the one that counts least.
@@ -118,7 +120,7 @@ TypeSpecRef random_filetype(Rng& rng, Form form, i64 etype_bytes, RankView& view
     if (etype_bytes > 1) spec = make_contiguous(etype_bytes, spec);
     if (chance(rng, 4)) spec = make_resized(0, pick(rng, 1, 400), spec);
     const Typemap map = expand_for_file(spec, form);
-    const std::vector<i64> three = byte_offsets(map, Sizes::kExternal32, 3);
+    const std::vector<i64> three = byte_offsets(map, sizes_in_file(form), 3);
     if (three.empty() || three.size() > 6000 || three[0] < 0) continue;
     if (!std::is_sorted(three.begin(), three.end(), std::less_equal<>())) continue;
     view.offsets.assign(three.begin(), three.begin() + static_cast<i64>(three.size() / 3));

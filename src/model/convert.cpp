@@ -2,6 +2,7 @@
 // doubles are taken apart as integers, so that the result does not depend on the rounding mode and traps nothing.
 #include "model/convert.h"
 
+#include <algorithm>
 #include <bit>
 #include <cfloat>
 #include <cstring>
@@ -97,14 +98,13 @@ u64 sign_extended(u64 v, i64 bytes) {
   return static_cast<u64>(static_cast<i64>(v << unused) >> unused);
 }
 
-enum class Width { kSigned, kUnsigned, kTruth };
+enum class Width { kSigned, kUnsigned };
 
 Status resize(const Job& j, Width width) {
   if (j.in_bytes > 8 || j.out_bytes > 8 || j.in_bytes < 1 || j.out_bytes < 1) return unsupported(j);
   const bool in_big = kBigEndian || !j.to_external, out_big = kBigEndian || j.to_external;
   for (i64 i = 0; i < j.count; ++i) {
     u64 v = load(j.in + i * j.in_bytes, j.in_bytes, in_big);
-    if (width == Width::kTruth) v = v != 0;
     if (width == Width::kSigned) v = sign_extended(v, j.in_bytes);
     if (j.out_bytes < j.in_bytes) {
       const u64 kept = width == Width::kSigned ? sign_extended(v, j.out_bytes) : v & ((u64{1} << 8 * j.out_bytes) - 1);
@@ -116,6 +116,17 @@ Status resize(const Job& j, Width width) {
                          (j.to_external ? " of external32; use a datatype of fixed size, like MPI_INT64_T" : "")};
     }
     store(j.out + i * j.out_bytes, j.out_bytes, out_big, v);
+  }
+  return ok_status();
+}
+
+// Logicals of any width: 0 is false, all else is true (MPI 14.5.2), and 1 once converted.
+Status truths(const Job& j) {
+  const bool big = kBigEndian || j.to_external;
+  for (i64 i = 0; i < j.count; ++i) {
+    const std::byte* in = j.in + i * j.in_bytes;
+    const bool truth = std::any_of(in, in + j.in_bytes, [](std::byte b) { return b != std::byte{0}; });
+    store(j.out + i * j.out_bytes, j.out_bytes, big, truth ? 1 : 0);
   }
   return ok_status();
 }
@@ -222,7 +233,7 @@ Status convert(Basic kind, Job j) {
     case Basic::kWideChar:
       return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kUnsigned);
     case Basic::kLogical:
-      return j.in_bytes == j.out_bytes ? same_size(j) : resize(j, Width::kTruth);
+      return truths(j);
   }
   return unsupported(j);
 }

@@ -1,5 +1,6 @@
 // Converts elements of a basic type between native and external32 (MPI 14.5.2: big-endian, IEEE, fixed sizes). Buffers need no
-// alignment. Elements of equal size are byte-swapped or copied; others are converted one by one, with a range check.
+// alignment. Elements of equal size are byte-swapped or copied; others are converted one by one, with a range check. Of logicals only the
+// truth is kept.
 #pragma once
 
 #include "model/type_spec.h"

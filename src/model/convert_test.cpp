@@ -91,10 +91,33 @@ TEST(Convert, LogicalsKeepTheirTruth) {
   EXPECT_EQ(in<char>(narrow, hex({0, 0, 0, 0, 1, 0, 0, 0})), (std::vector<char>{0, 1}));
 }
 
+// Any byte that is not zero makes it true, which is 1 for the compiler.
+template <class T>
+void check_truth() {
+  const i64 size = sizeof(T);
+  const BasicType type{Basic::kLogical, size, size};
+  for (i64 place = 0; place < size; ++place) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(2 * size)), truth(bytes);   // false behind it
+    bytes[static_cast<std::size_t>(place)] = std::byte{0x80};
+    truth[static_cast<std::size_t>(size - 1)] = std::byte{1};
+    EXPECT_EQ(out(type, bytes), truth) << size << " bytes, at " << place;
+    EXPECT_EQ(in<T>(type, bytes), (std::vector<T>{1, 0})) << size << " bytes, at " << place;
+  }
+}
+
+TEST(Convert, LogicalsAreTrueByAnyByte) {
+  check_truth<std::uint8_t>();
+  check_truth<std::uint16_t>();
+  check_truth<std::uint32_t>();
+  check_truth<std::uint64_t>();
+  __extension__ using Wide = unsigned __int128;
+  check_truth<Wide>();
+}
+
 TEST(Convert, PlainSwapsRoundTrip) {
   std::mt19937 rng(7);
   for (i64 size : {1, 2, 4, 8, 16}) {
-    for (Basic kind : {Basic::kSigned, Basic::kFloat, Basic::kLogical}) {
+    for (Basic kind : {Basic::kSigned, Basic::kFloat}) {
       const BasicType type{kind, size, size};
       std::vector<std::byte> values(static_cast<std::size_t>(size * 37));
       for (auto& b : values) b = static_cast<std::byte>(rng());

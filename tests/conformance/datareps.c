@@ -135,6 +135,8 @@ static int has_other_form(MPI_Datatype type) {
          type == MPI_CXX_LONG_DOUBLE_COMPLEX;
 }
 
+static int is_logical(const char *name) { return strstr(name, "LOGICAL") || strstr(name, "BOOL"); }
+
 // Every other named type that this MPI has: its numbers, most significant byte first. MPI_Pack_external is no help: some of MPICH's and
 // Intel MPI's end the program.
 static void external32_named(void) {
@@ -149,7 +151,7 @@ static void external32_named(void) {
     MPI_Aint in_file = -1;
     int bytes = 0;
     MPI_Type_size(type, &bytes);
-    if (has_other_form(type)) continue;
+    if (has_other_form(type) || is_logical(names[i].name)) continue;
     const int number = bytes / (strstr(names[i].name, "COMPLEX") ? 2 : 1) / (strstr(names[i].name, "_2") ? 2 : 1);
     for (int b = 0; b < bytes; b++) {
       memory[b] = (Byte)(b + 1);
@@ -164,6 +166,35 @@ static void external32_named(void) {
     checked++;
   }
   CHECK(checked >= 40);
+  CHECK_OK(MPI_File_close(&fh));
+}
+
+// A logical is true if any of its bytes isn't zero. The one that is converted is 1.
+static void external32_logicals(void) {
+  const CkNamed *names;
+  int checked = 0;
+  const char *name = ck_fresh("f");
+  MPI_File fh = ck_open(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
+  for (int i = 0, n = ck_named_types(&names); i < n; i++) {
+    const MPI_Datatype type = names[i].type;
+    int bytes = 0;
+    if (!is_logical(names[i].name)) continue;
+    MPI_Type_size(type, &bytes);
+    for (int place = 0; place < bytes; place++) {
+      Byte odd[32] __attribute__((aligned(16))) = {0}, want[32] = {0}, back[32] __attribute__((aligned(16))), one[32] = {0};
+      odd[place] = 2;   // true, and false behind it
+      want[bytes - 1] = 1;
+      one[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? bytes - 1 : 0] = 1;
+      CHECK_OK(MPI_File_set_view(fh, 64 * ck_rank, MPI_BYTE, MPI_BYTE, "external32", MPI_INFO_NULL));
+      CHECK_OK(MPI_File_write_at(fh, 0, odd, 2, type, MPI_STATUS_IGNORE));
+      CHECK_BYTES(name, 64 * ck_rank, want, 2 * (size_t)bytes);
+      CHECK_OK(MPI_File_write_at(fh, 0, odd, 2 * bytes, MPI_BYTE, MPI_STATUS_IGNORE));
+      CHECK_OK(MPI_File_read_at(fh, 0, back, 2, type, MPI_STATUS_IGNORE));
+      if (!CHECK(!memcmp(one, back, 2 * (size_t)bytes))) fprintf(stderr, "%s of %d bytes\n", names[i].name, bytes);
+    }
+    checked++;
+  }
+  CHECK(checked >= 2);
   CHECK_OK(MPI_File_close(&fh));
 }
 
@@ -407,6 +438,7 @@ int main(int argc, char **argv) {
   list_images();
   for (int i = 0; i < image_count; i++) RUN_FOR(external32, images[i].name, &images[i]);
   RUN(external32_named);
+  RUN(external32_logicals);
   RUN(external32_pairs);
   RUN(external32_unknown);
   RUN(external32_f90_real);

@@ -38,7 +38,7 @@ Status for_rows(Cursor& memory, i64 elements, F&& f) {
 
 // Elements that take exactly `file_bytes` from the cursor on.
 Result<i64> elements_of(const Cursor& memory, i64 file_bytes) {
-  MERCUTIO_LET(const ElementChunk chunk, measure(memory, file_bytes, INT64_MAX));
+  MERCUTIO_LET(const ElementChunk chunk, measure(memory, file_bytes));
   if (chunk.file_bytes != file_bytes)
     return Error{ErrorClass::kIntern, "a chunk of elements was cut in the middle of one"};
   return chunk.elements;
@@ -46,14 +46,14 @@ Result<i64> elements_of(const Cursor& memory, i64 file_bytes) {
 
 }  // namespace
 
-Result<ElementChunk> measure(Cursor memory, i64 file_bytes, i64 largest) {
+Result<ElementChunk> measure(Cursor memory, i64 file_bytes) {
   ElementChunk chunk;
   while (!memory.done()) {
     const StridedRun run = memory.next();
     const i64 native = run.basic.native_bytes, in_file = run.basic.external_bytes;
     if (native <= 0 || run.bytes % native != 0)
       return Error{ErrorClass::kIntern, "a run of elements holds a part of one"};
-    if (in_file <= 0 || in_file > largest)
+    if (in_file <= 0)
       return Error{ErrorClass::kConversion, "an element takes " + std::to_string(in_file) + " bytes in the file"};
     const i64 in_run = run.bytes / native * run.count;
     const i64 fit = std::min(in_run, (file_bytes - chunk.file_bytes) / in_file);

@@ -16,8 +16,8 @@ struct ElementChunk {
 
 enum class ElementForm { kNative, kExternal32 };  // representation in the file
 
-// The whole elements from the cursor on that fit into `file_bytes`. kConversion if one is larger than `largest`.
-Result<ElementChunk> measure(Cursor memory, i64 file_bytes, i64 largest);
+// The whole elements from the cursor on that fit into `file_bytes`.
+Result<ElementChunk> measure(Cursor memory, i64 file_bytes);
 
 // Moves and converts the elements that fill `file` exactly, and advances the cursor past them.
 Status elements_to_file(Cursor& memory, Bytes file, ElementForm form);

@@ -46,7 +46,7 @@ class Copying {
 };
 
 constexpr i64 kStagingBytes = 4 * MiB;
-constexpr i64 kLargestElement = 256;  // bytes of one element in the file
+constexpr i64 kLeastStagingBytes = 1024;
 constexpr i64 kMirrorBytes = 64 * MiB;
 
 using Buffer = std::unique_ptr<std::byte[]>;   // not cleared first
@@ -75,7 +75,7 @@ class Staged {
     type_ = std::move(type);
     native_bytes_ = type_->size() * operation_.memory.count;
     cursor_.emplace(runs_from(0, 0));
-    const i64 limit = std::clamp<i64>(operation_.hints->values.cb_buffer_size, 4 * kLargestElement, kStagingBytes);
+    const i64 limit = std::clamp<i64>(operation_.hints->values.cb_buffer_size, kLeastStagingBytes, kStagingBytes);
     limit_ = std::min(limit, operation_.file_bytes);
     MERCUTIO_LET(chunks_[0].buffer, make_buffer(limit_));
     if (overlaps()) {
@@ -162,7 +162,7 @@ class Staged {
 
   // As much as fits into `file_bytes`.
   Result<ElementChunk> part_of(const Cursor& from, i64 file_bytes) const {
-    if (converts_) return measure(from, file_bytes, kLargestElement);
+    if (converts_) return measure(from, file_bytes);
     const i64 bytes = std::min(file_bytes, from.remaining());
     return ElementChunk{bytes, bytes, bytes};
   }
@@ -173,11 +173,16 @@ class Staged {
     if (!cursor_ || ended_ || cursor_->done()) return ok_status();
     chunk.begin = cursor_->position();
     chunk.elements_before = elements_cut_;
-    i64 limit = limit_;
-    MERCUTIO_LET(chunk.part, part_of(*cursor_, limit));
-    while (operation_.device && converts_ && limit > 2 * kLargestElement && span_of(chunk).bytes > kMirrorBytes) {
-      limit /= 2;
-      MERCUTIO_LET(chunk.part, part_of(*cursor_, limit));
+    MERCUTIO_LET(chunk.part, part_of(*cursor_, limit_));
+    if (chunk.part.elements == 0) {   // the next element is larger than the buffer
+      limit_ = Cursor(*cursor_).next().basic.external_bytes;
+      MERCUTIO_LET(chunk.buffer, make_buffer(limit_));
+      MERCUTIO_LET(chunk.part, part_of(*cursor_, limit_));
+    }
+    for (i64 limit = limit_ / 2; operation_.device && converts_ && span_of(chunk).bytes > kMirrorBytes; limit /= 2) {
+      MERCUTIO_LET(const ElementChunk less, part_of(*cursor_, limit));
+      if (less.elements == 0) break;
+      chunk.part = less;
     }
     elements_cut_ += chunk.part.elements;
     cursor_->seek(cursor_->position() + chunk.part.native_bytes);

@@ -365,6 +365,51 @@ static void pairs(int kind) {
   MPI_Type_free(&mine);
 }
 
+// Elements of any size in the file, also larger than the buffers.
+static const int kLargeBytes[] = {257, 5000, 100000};
+static int large_extent_fn(MPI_Datatype type, MPI_Aint *extent, void *bytes) {
+  (void)type;
+  *extent = *(const int *)bytes;
+  return MPI_SUCCESS;
+}
+static int large_read_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *bytes) {
+  (void)type;
+  for (int i = 0; i < count; i++) memcpy((int *)user + position + i, (Byte *)file + (MPI_Aint)i * *(const int *)bytes, sizeof(int));
+  return MPI_SUCCESS;
+}
+static int large_write_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *bytes) {
+  (void)type;
+  memset(file, 0xee, (size_t)count * (size_t)*(const int *)bytes);
+  for (int i = 0; i < count; i++) memcpy((Byte *)file + (MPI_Aint)i * *(const int *)bytes, (int *)user + position + i, sizeof(int));
+  return MPI_SUCCESS;
+}
+static void large_elements(int kind) {
+  enum { kItems = 20 };
+  static int registered;
+  for (int k = 0; k < 3; k++) {
+    const char *name = ck_fresh("f");
+    char datarep[16];
+    int data[kItems], back[kItems] = {0};
+    MPI_Status status;
+    MPI_File fh = open_with_small_buffers(name);
+    snprintf(datarep, sizeof datarep, "large %d", kLargeBytes[k]);
+    if (registered == k) {
+      CHECK_OK(MPI_Register_datarep(datarep, large_read_fn, large_write_fn, large_extent_fn, (void *)&kLargeBytes[k]));
+      registered++;
+    }
+    for (int i = 0; i < kItems; i++) data[i] = 1000 * ck_rank + i;
+    CHECK_OK(MPI_File_set_view(fh, 0, MPI_INT, MPI_INT, datarep, MPI_INFO_NULL));
+    CHECK_OK(ck_write(kind, fh, kItems * ck_rank, data, kItems, MPI_INT, &status));
+    CHECK_COUNT(status, MPI_INT, kItems);
+    CHECK_OK(ck_read(kind, fh, kItems * ck_rank, back, kItems, MPI_INT, &status));
+    CHECK_COUNT(status, MPI_INT, kItems);
+    CHECK(!memcmp(data, back, sizeof back));
+    CHECK_OK(MPI_File_close(&fh));
+    CHECK_INT(ck_disk_size(name), (long long)kLargeBytes[k] * kItems * ck_size);
+    for (int i = 0; i < kItems; i++) CHECK_BYTES(name, (long long)kLargeBytes[k] * (kItems * ck_rank + i), &data[i], sizeof(int));
+  }
+}
+
 // The functions see the very datatype of the call, not one of the same size.
 static MPI_Datatype seen;
 static int seeing_fn(void *user, MPI_Datatype type, int count, void *file, MPI_Offset position, void *extra) {
@@ -410,5 +455,6 @@ int main(int argc, char **argv) {
   RUN(extents);
   RUN(named_type_is_itself);
   RUN_FOR_KINDS(pairs, 0, kPlainKinds);
+  RUN_FOR_KINDS(large_elements, 0, kPlainKinds);
   return ck_finish();
 }

@@ -20,7 +20,7 @@ namespace {
 
 // Whether an object has the name of a call that makes a window. Those of the MPI and this library have them all.
 bool names_windows(const dl_phdr_info& object) {
-  const std::string_view path(object.dlpi_name), file = path.substr(path.rfind('/') + 1);
+  const std::string_view path(object.dlpi_name ? object.dlpi_name : ""), file = path.substr(path.rfind('/') + 1);
   const ElfW(Phdr)* const end = object.dlpi_phdr + object.dlpi_phnum;
   const ElfW(Phdr)* const dynamic = std::find_if(object.dlpi_phdr, end, [](const ElfW(Phdr)& part) { return part.p_type == PT_DYNAMIC; });
   if (dynamic == end || file.starts_with("libmpi") || file.starts_with("libmercutio")) return false;
@@ -30,8 +30,13 @@ bool names_windows(const dl_phdr_info& object) {
     if (entry->d_tag == DT_STRTAB) text = entry->d_un.d_ptr;
     if (entry->d_tag == DT_STRSZ) bytes = entry->d_un.d_val;
   }
-  if (text == 0) return false;
-  const std::string_view names(reinterpret_cast<const char*>(text < object.dlpi_addr ? object.dlpi_addr + text : text), bytes);
+  if (text < object.dlpi_addr) text += object.dlpi_addr;   // as some loaders leave it
+  const bool loaded = std::any_of(object.dlpi_phdr, end, [&](const ElfW(Phdr)& part) {
+    const ElfW(Addr) begin = object.dlpi_addr + part.p_vaddr;
+    return part.p_type == PT_LOAD && text >= begin && text - begin + bytes <= part.p_memsz;
+  });
+  if (!loaded) return false;   // the kernel's own object of some systems
+  const std::string_view names(reinterpret_cast<const char*>(text), bytes);
   constexpr std::string_view kMakers[] = {"MPI_Win_create", "MPI_Win_allocate", "mpi_win_create", "mpi_win_allocate"};
   return std::any_of(std::begin(kMakers), std::end(kMakers), [&](std::string_view maker) { return names.find(maker) != names.npos; });
 }

@@ -9,6 +9,7 @@
 
 #include "base/page_allocator.h"
 #include "mpi/abi_numbers.h"
+#include "mpi/calls.h"
 #include "mpi/finalize.h"
 #include "mpi/named_types.h"
 #include "mpi/real.h"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <iterator>
 #include <mutex>
 #include <vector>
 
@@ -46,14 +47,34 @@ struct Table {
   }
 };
 
-Table* without_missing(std::vector<NamedType> types) {
+// Types that only some MPIs have. Others may not be asked for their sizes, which are the same in memory.
+std::vector<NamedType> types_of_some() {
+  return {
+      {MPI_LOGICAL1, Basic::kLogical, 1, 1},
+      {MPI_LOGICAL2, Basic::kLogical, 2, 2},
+      {MPI_LOGICAL4, Basic::kLogical, 4, 4},
+      {MPI_LOGICAL8, Basic::kLogical, 8, 8},
+#ifndef MERCUTIO_ABI_OPENMPI
+      {MPI_INTEGER16, Basic::kSigned, 16, 16},
+      {MPI_LOGICAL16, Basic::kLogical, 16, 16},
+      {MPI_REAL2, Basic::kFloat, 2, 2},
+      {MPI_COMPLEX4, Basic::kComplexFloat, 4, 4},
+#endif
+#ifdef MERCUTIO_ABI_MPICH
+      {MPIX_C_FLOAT16, Basic::kFloat, 2, 2},
+#endif
+  };
+}
+
+Table* table_of(std::vector<NamedType> types) {
+  std::ranges::copy(types_of_some(), std::back_inserter(types));
   std::erase_if(types, [](const NamedType& entry) { return entry.type == MPI_DATATYPE_NULL; });
   return new Table{{}, std::move(types)};
 }
 
 // Not a static table, because Open MPI's handles are addresses that are known only at run time.
 Table& named_types() {
-  static Table* const table = without_missing({
+  static Table* const table = table_of({
       {MPI_BYTE, Basic::kByte, 1},
       {MPI_PACKED, Basic::kByte, 1},
       {MPI_CHAR, Basic::kChar, 1},
@@ -108,20 +129,6 @@ Table& named_types() {
       {MPI_COMPLEX8, Basic::kComplexFloat, 8},
       {MPI_COMPLEX16, Basic::kComplexFloat, 16},
       {MPI_COMPLEX32, Basic::kComplexFloat, 32},
-      // Only some MPIs have these. Others may not be asked for their sizes, which are the same in memory.
-      {MPI_LOGICAL1, Basic::kLogical, 1, 1},
-      {MPI_LOGICAL2, Basic::kLogical, 2, 2},
-      {MPI_LOGICAL4, Basic::kLogical, 4, 4},
-      {MPI_LOGICAL8, Basic::kLogical, 8, 8},
-#ifndef MERCUTIO_ABI_OPENMPI
-      {MPI_INTEGER16, Basic::kSigned, 16, 16},
-      {MPI_LOGICAL16, Basic::kLogical, 16, 16},
-      {MPI_REAL2, Basic::kFloat, 2, 2},
-      {MPI_COMPLEX4, Basic::kComplexFloat, 4, 4},
-#endif
-#ifdef MERCUTIO_ABI_MPICH
-      {MPIX_C_FLOAT16, Basic::kFloat, 2, 2},
-#endif
   });
   return *table;
 }

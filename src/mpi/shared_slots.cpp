@@ -54,7 +54,7 @@ class MemorySlots final : public SharedSlots {
 // target. It looks now and then, and often while the counters of open files change.
 class TargetProgress {
  public:
-  TargetProgress(MPI_Comm comm, const i64* counters) : comm_(comm), counters_(counters) {
+  TargetProgress(MPI_Comm comm, i64* counters) : comm_(comm), counters_(counters) {
     for (std::atomic<i64>& slot : recent_) slot.store(0);
     if (auto started = start_thread([this] { run(); })) thread_ = std::move(*started);
   }
@@ -83,13 +83,13 @@ class TargetProgress {
       int arrived = 0;
       PMPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &arrived, MPI_STATUS_IGNORE);
       i64 sum = 0;
-      for (const std::atomic<i64>& slot : recent_) sum += std::atomic_ref<const i64>(counters_[slot.load()]).load(std::memory_order_relaxed);
+      for (const std::atomic<i64>& slot : recent_) sum += std::atomic_ref<i64>(counters_[slot.load()]).load(std::memory_order_relaxed);
       pause = sum != std::exchange(seen, sum) ? kShortest : std::min(2 * pause, kLongest);
     }
   }
 
   const MPI_Comm comm_;
-  const i64* const counters_;
+  i64* const counters_;
   std::array<std::atomic<i64>, 16> recent_;   // of the files opened last
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
@@ -333,7 +333,7 @@ std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t numbe
   PMPI_Win_lock_all(0, window);
   PMPI_Barrier(comm);
   const bool needs_progress = rank == 0 && real_symbol("PMPIX_Grequest_start") && thread_multiple();
-  return std::make_unique<WindowSlots>(comm, window, number, needs_progress ? std::make_shared<TargetProgress>(comm, static_cast<const i64*>(base)) : nullptr);
+  return std::make_unique<WindowSlots>(comm, window, number, needs_progress ? std::make_shared<TargetProgress>(comm, static_cast<i64*>(base)) : nullptr);
 }
 
 }  // namespace

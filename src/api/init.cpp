@@ -4,6 +4,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -18,27 +19,34 @@
 
 namespace {
 
-// Whether an object has the name of a call that makes a window. Those of the MPI and this library have them all.
+// Whether an object refers to a call that makes a window. The MPI and this library refer to all. Undefined symbols precede those in the hash table.
 bool names_windows(const dl_phdr_info& object) {
   const std::string_view path(object.dlpi_name ? object.dlpi_name : ""), file = path.substr(path.rfind('/') + 1);
   const ElfW(Phdr)* const end = object.dlpi_phdr + object.dlpi_phnum;
   const ElfW(Phdr)* const dynamic = std::find_if(object.dlpi_phdr, end, [](const ElfW(Phdr)& part) { return part.p_type == PT_DYNAMIC; });
   if (dynamic == end || file.starts_with("libmpi") || file.starts_with("libmercutio")) return false;
-  ElfW(Addr) text = 0;
-  std::size_t bytes = 0;
+  ElfW(Addr) text = 0, symbols = 0, hash = 0;
   for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + dynamic->p_vaddr); entry->d_tag != DT_NULL; ++entry) {
-    if (entry->d_tag == DT_STRTAB) text = entry->d_un.d_ptr;
-    if (entry->d_tag == DT_STRSZ) bytes = entry->d_un.d_val;
+    ElfW(Addr) value = entry->d_un.d_ptr;
+    if (value < object.dlpi_addr) value += object.dlpi_addr;   // as some loaders leave it
+    if (entry->d_tag == DT_STRTAB) text = value;
+    if (entry->d_tag == DT_SYMTAB) symbols = value;
+    if (entry->d_tag == DT_GNU_HASH) hash = value;
   }
-  if (text < object.dlpi_addr) text += object.dlpi_addr;   // as some loaders leave it
-  const bool loaded = std::any_of(object.dlpi_phdr, end, [&](const ElfW(Phdr)& part) {
-    const ElfW(Addr) begin = object.dlpi_addr + part.p_vaddr;
-    return part.p_type == PT_LOAD && text >= begin && text - begin + bytes <= part.p_memsz;
+  const auto is_loaded = [&](ElfW(Addr) place) {   // not so in the kernel's own object of some systems
+    return std::any_of(object.dlpi_phdr, end, [&](const ElfW(Phdr)& part) {
+      return part.p_type == PT_LOAD && place >= object.dlpi_addr + part.p_vaddr && place - object.dlpi_addr - part.p_vaddr < part.p_memsz;
+    });
+  };
+  if (!is_loaded(text) || !is_loaded(symbols) || !is_loaded(hash)) return false;
+  const auto* const first = reinterpret_cast<const ElfW(Sym)*>(symbols);
+  std::size_t count = reinterpret_cast<const std::uint32_t*>(hash)[1];
+  if (count <= 1) count = text > symbols ? (text - symbols) / sizeof *first : 0;   // nothing is defined; the names follow the symbols
+  return std::any_of(first, first + count, [&](const ElfW(Sym)& symbol) {
+    const std::string_view name(reinterpret_cast<const char*>(text) + symbol.st_name);
+    constexpr std::string_view kMakers[] = {"MPI_Win_create", "MPI_Win_allocate", "mpi_win_create", "mpi_win_allocate"};
+    return std::any_of(std::begin(kMakers), std::end(kMakers), [&](std::string_view maker) { return name.starts_with(maker); });
   });
-  if (!loaded) return false;   // the kernel's own object of some systems
-  const std::string_view names(reinterpret_cast<const char*>(text), bytes);
-  constexpr std::string_view kMakers[] = {"MPI_Win_create", "MPI_Win_allocate", "mpi_win_create", "mpi_win_allocate"};
-  return std::any_of(std::begin(kMakers), std::end(kMakers), [&](std::string_view maker) { return names.find(maker) != names.npos; });
 }
 
 // One-sided operations of Open MPI 4 over TCP refuse MPI_THREAD_MULTIPLE: a program that makes windows would end.

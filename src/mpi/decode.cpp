@@ -412,7 +412,6 @@ Result<MemoryType> decode_memory(MPI_Datatype type) {
   return MemoryType{std::move(spec), std::move(flat)};
 }
 
-
 MPI_Datatype type_of(const TypeSpec* spec) {
   std::lock_guard lock(cache().mutex);
   const auto [first, last] = cache().live.equal_range(spec);

@@ -1,5 +1,6 @@
 // MPI_Init and MPI_Init_thread request MPI_THREAD_MULTIPLE, so that nonblocking calls progress while the program computes. With
 // MERCUTIO_THREADS=0 the requested level is not changed. A program that asks for a level is told that it has that one.
+// MPI_Finalize first ends the threads of this library.
 #include <elf.h>
 #include <link.h>
 
@@ -92,6 +93,14 @@ MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, 
     const int code = real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
     if (code == MPI_SUCCESS) *provided = std::min(*provided, required);
     return code;
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, Finalize, ()) {
+  return guarded(nullptr, "MPI_Finalize", [] {
+    static auto* const real = real_function<int()>("PMPI_Finalize");
+    begin_finalize();
+    return real();
   });
 }
 

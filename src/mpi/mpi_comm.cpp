@@ -14,6 +14,7 @@
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
 #include "mpi/failures.h"
+#include "mpi/finalize.h"
 #include "mpi/info.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/rank_group.h"
@@ -306,7 +307,7 @@ class MpiComm final : public Comm {
 bool thread_multiple() {
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
-  return level == MPI_THREAD_MULTIPLE;
+  return level == MPI_THREAD_MULTIPLE && !in_finalize();
 }
 
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {

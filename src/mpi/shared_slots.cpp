@@ -155,6 +155,7 @@ Windows& windows() {
     std::atexit([] {
       if (::getpid() == owner) windows().end_progress();   // a forked child has no such thread
     });
+    at_finalize(AtFinalize::kWindowThreads, [] { windows().end_progress(); });
     at_finalize(AtFinalize::kWindows, [] { windows().free_all(); });
     return new Windows;
   }();

@@ -2,7 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <mutex>
+#include <set>
+#include <thread>
 
 #include "file/test_support.h"
 
@@ -95,6 +99,8 @@ TEST(Tracing, BothWaysTellTheSame) {
   EXPECT_EQ(short_way.steps, long_way.steps);
 }
 
+constexpr std::chrono::nanoseconds kLateBy = std::chrono::milliseconds(50);
+
 // How long each collective call waited, and how many short calls there were.
 struct Waits final : Tracer {
   std::unique_ptr<TraceSink> file(const FileFacts&) override {
@@ -117,15 +123,19 @@ struct Waits final : Tracer {
   i64 sizes = 0, size_calls = 0, positions = 0;
 };
 
-// In open, sync, close, changes of the size, views and settings the others wait for the rank that comes last, which does not wait itself.
-TEST(Tracing, WaitingForALateRankIsTold) {
-  static constexpr i64 kRanks = 3, kLate = 1, kLateNs = 100'000'000;
+// Makes nine collective calls, to each of which rank 1 of three comes late, and others.
+std::vector<Waits> wait_for_a_late_rank() {
+  static constexpr i64 kRanks = 3, kLate = 1;
   std::vector<Waits> waits(kRanks);
+  std::atomic<i64> early_ones{0};   // that have been about to call
   const std::string name = unique_name();
   on_ranks(kRanks, [&](Rank& rank, std::unique_ptr<Comm> comm) {
     const i64 me = comm->rank();
-    const auto come_late = [me] {
-      if (me == kLate) std::this_thread::sleep_for(std::chrono::nanoseconds(kLateNs));
+    auto come_late = [&, me, calls = 0]() mutable {
+      ++calls;
+      if (me != kLate) return void(++early_ones);
+      while (early_ones < (kRanks - 1) * calls) std::this_thread::yield();
+      std::this_thread::sleep_for(kLateBy);
     };
     OpenCall call;
     call.file_name = name;
@@ -152,16 +162,24 @@ TEST(Tracing, WaitingForALateRankIsTold) {
     come_late();
     EXPECT_TRUE(file->close().ok());
   });
-  for (const Waits& one : waits) EXPECT_EQ(one.late.size(), 9u);
-  for (size_t call = 0; call < 9; ++call) {
-    for (const size_t early : {0, 2}) {
-      EXPECT_GE(waits[early].late.at(call), kLateNs / 2) << call;
-      EXPECT_LT(waits[kLate].late.at(call), waits[early].late.at(call)) << call;
-    }
+  return waits;
+}
+
+// The others wait for the rank that comes last, which does not wait itself. A rank that gets no processor comes late, too: then again.
+TEST(Tracing, WaitingForALateRankIsTold) {
+  std::set<size_t> untold{0, 1, 2, 3, 4, 5, 6, 7, 8};
+  for (int attempt = 0; attempt < 10 && !untold.empty(); ++attempt) {
+    const std::vector<Waits> waits = wait_for_a_late_rank();
+    for (const Waits& one : waits) ASSERT_EQ(one.late.size(), 9u);
+    std::erase_if(untold, [&](size_t call) {
+      const auto is_told = [&](size_t early) { return waits[early].late[call] >= i64{kLateBy.count()} / 2 && waits[early].late[call] > waits[1].late[call]; };
+      return is_told(0) && is_told(2);
+    });
+    EXPECT_EQ(waits[0].sizes, 16 + 2 + 1) << "of many, one in 16 is looked at";
+    EXPECT_EQ(waits[0].size_calls, 50);
+    EXPECT_EQ(waits[0].positions, 21);
   }
-  EXPECT_EQ(waits[0].sizes, 16 + 2 + 1) << "of many, one in 16 is looked at";
-  EXPECT_EQ(waits[0].size_calls, 50);
-  EXPECT_EQ(waits[0].positions, 21);
+  EXPECT_EQ(untold, std::set<size_t>()) << "these calls";
 }
 
 // Between the calls of an ordered split access, of which a trace keeps more than of others.

@@ -1,5 +1,7 @@
 #include "base/reserve.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -17,11 +19,11 @@ class Reserve {
  public:
   // True: some block has been given back, so that another try may succeed.
   bool give_back() {
-    for (std::atomic<void*>& block : blocks_) {
-      void* const held = block.exchange(nullptr);
+    for (size_t i = 0; i < blocks_.size(); ++i) {
+      void* const held = blocks_[i].exchange(nullptr);
       if (!held) continue;
       whole_.store(false);
-      ::operator delete(held);
+      ::munmap(held, static_cast<size_t>(kBlockBytes[i]));
       return true;
     }
     return false;
@@ -32,15 +34,13 @@ class Reserve {
     std::lock_guard lock(mutex_);
     if (!installed_) earlier_ = std::set_new_handler(no_memory);
     installed_ = true;
-    filling_ = true;
     bool all = true;
     for (size_t i = 0; i < blocks_.size(); ++i) {
       if (blocks_[i].load()) continue;
-      void* const taken = ::operator new(static_cast<size_t>(kBlockBytes[i]), std::nothrow);
-      blocks_[i].store(taken);
-      all = all && taken;
+      void* const taken = ::mmap(nullptr, static_cast<size_t>(kBlockBytes[i]), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      if (taken == MAP_FAILED) all = false;
+      else blocks_[i].store(taken);
     }
-    filling_ = false;
     whole_.store(all);
     // Another thread may have given back a block that was seen here.
     all = all && std::all_of(blocks_.begin(), blocks_.end(), [](const std::atomic<void*>& block) { return block.load() != nullptr; });
@@ -57,13 +57,12 @@ class Reserve {
   std::mutex mutex_;
   bool installed_ = false;
   std::new_handler earlier_ = nullptr;
-  static inline thread_local bool filling_ = false;
 };
 
 constinit Reserve reserve;
 
 void Reserve::no_memory() {
-  if (UsesReserve::here() && !filling_ && reserve.give_back()) return;
+  if (UsesReserve::here() && reserve.give_back()) return;
   if (reserve.earlier_) return reserve.earlier_();
   throw std::bad_alloc();
 }

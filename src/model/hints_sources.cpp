@@ -119,11 +119,14 @@ void add_own_variable(AskedHints& asked) {
   for (std::string& problem : conflicts_of(items, origin.where)) asked.problems.push_back(std::move(problem));
 }
 
-// Of this program, or of all. A directory that isn't there costs a failed open.
-std::vector<HintFilePlace> profiles_for(const std::string& program) {
+const std::string& or_this_program(const std::string& name) { return name.empty() ? program_name() : name; }
+
+// As hint_file_places. A directory that isn't there costs a failed open.
+std::vector<HintFilePlace> profiles_for(const std::optional<std::string>& program) {
   std::vector<std::pair<i64, std::string>> found;
-  const std::string folder = configuration_file("tuned"), begin = program.empty() ? "" : program + "-";
+  const std::string folder = configuration_file("tuned");
   DIR* listing = folder.empty() ? nullptr : ::opendir(folder.c_str());
+  const std::string begin = listing && program ? or_this_program(*program) + "-" : "";
   while (const dirent* entry = listing ? ::readdir(listing) : nullptr) {
     const std::string name = entry->d_name, path = folder + "/" + name;
     struct stat status {};
@@ -155,7 +158,7 @@ std::string file_system_key(const std::string& path) {
 
 std::vector<KnownProfile> profiles_of_file(const std::string& path) {
   std::vector<KnownProfile> known;
-  for (const HintFilePlace& place : profiles_for("")) {
+  for (const HintFilePlace& place : profiles_for({})) {
     struct stat status {};
     std::string text;
     if (::stat(place.path.c_str(), &status) != 0 || !read_file(place.path, status, text).empty()) continue;
@@ -177,7 +180,7 @@ std::string job_records_of_site() {
   return text.find("jobs") == std::string::npos ? "" : parse_hint_toml(text).jobs.value;
 }
 
-std::vector<HintFilePlace> hint_file_places(const std::string& program) {
+std::vector<HintFilePlace> hint_file_places(const std::optional<std::string>& program) {
   std::vector<HintFilePlace> places;
   const std::string romio = environment("ROMIO_HINTS"), site = environment("MERCUTIO_SITE_HINTS");
   const std::string profile = environment("MERCUTIO_PROFILE"), job = environment("MERCUTIO_HINTS_FILE");
@@ -268,7 +271,7 @@ void HintSources::add_file(AskedHints& asked, const Place& place, const Opener& 
     return;
   }
   const Kept& kept = *place.kept;
-  if (place.keyed && !is_for(kept.file.profile, opener.program, opener.path, opener.ranks)) return;
+  if (place.keyed && !is_for(kept.file.profile, or_this_program(opener.program), opener.path, opener.ranks)) return;
   if (!kept.why_not.empty()) asked.problems.push_back(place.path + ": " + kept.why_not);
   add_sections(asked, kept.file, HintOrigin{place.source, place.path, !place.romio, false}, opener.path);
   const bool of_site = place.source == HintSource::kSiteFile;
@@ -279,7 +282,7 @@ void HintSources::add_file(AskedHints& asked, const Place& place, const Opener& 
 
 AskedHints HintSources::asked_for(const std::string& path, i64 ranks, const std::string& program) {
   AskedHints asked;
-  const Opener opener{path, program.empty() ? program_name() : program, ranks};
+  const Opener opener{path, program, ranks};
   const std::shared_ptr<const Seen> files = seen(opener.program);
   for (auto& [key, value] : measured_hints(files->measured, path))
     asked.measured.push_back({key, value, HintOrigin{HintSource::kMeasured, files->measured_file, false, false}});

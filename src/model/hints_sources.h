@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,8 +35,8 @@ struct HintFilePlace {
 };
 // The pattern of names for the records of all jobs (insight/site_file.h): from MERCUTIO_SITE or the site's file; empty: none.
 std::string job_records_of_site();
-// Weakest source first. Of profiles, those for programs of this name, newest last.
-std::vector<HintFilePlace> hint_file_places(const std::string& program);
+// Weakest source first. Of profiles, those for programs of this name, newest last. "": this program; nothing: all programs.
+std::vector<HintFilePlace> hint_file_places(const std::optional<std::string>& program);
 
 // All profiles of the tuner for such files: the programs they are for, and their paths.
 struct KnownProfile {
@@ -60,7 +61,7 @@ class HintSources {
   struct Place;
   struct Seen;
   struct Opener {
-    std::string path, program;
+    std::string path, program;   // "": this one, whose name is looked up where a profile is found
     i64 ranks = 0;
   };
   std::shared_ptr<const Seen> seen(const std::string& program);

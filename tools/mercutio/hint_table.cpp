@@ -62,7 +62,7 @@ void print_facts(const HintFacts& hint) {
 
 void print_sources(const std::string& name) {
   std::printf("  where it may be set, weakest first:\n");
-  for (const HintFilePlace& place : hint_file_places("")) {
+  for (const HintFilePlace& place : hint_file_places({})) {
     if (place.source == HintSource::kEnvironment || place.path.empty()) continue;
     const bool there = std::ifstream(place.path).good();
     std::printf("    %s %s%s\n", hint_source_name(place.source), place.path.c_str(), there ? "" : " (not there)");

@@ -61,18 +61,34 @@ class TargetProgress {
   ~TargetProgress() { end(); }
   // No call of MPI is made afterwards.
   void end() {
-    {
-      std::lock_guard lock(mutex_);
-      ends_ = true;
-    }
-    changed_.notify_all();
+    ask_to_end();
     if (thread_.joinable()) thread_.join();
+  }
+  // For exit(), which may be called while MPICH holds the lock that the thread waits for: it is left behind then.
+  void end_or_leave() {
+    ask_to_end();
+    std::unique_lock lock(mutex_);
+    const bool ended = changed_.wait_for(lock, kLongestExit, [this] { return ended_; });
+    lock.unlock();
+    if (!thread_.joinable()) return;
+    if (ended) thread_.join();
+    else thread_.detach();
   }
   TargetProgress(const TargetProgress&) = delete;
   TargetProgress& operator=(const TargetProgress&) = delete;
   void watch(i64 slot) { recent_[next_.fetch_add(1) % recent_.size()].store(slot); }
 
  private:
+  static constexpr std::chrono::milliseconds kLongestExit{100};
+
+  void ask_to_end() {
+    {
+      std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_all();
+  }
+
   void run() {
     using namespace std::chrono_literals;
     constexpr std::chrono::microseconds kShortest = 50us, kLongest = 10ms;
@@ -81,11 +97,15 @@ class TargetProgress {
     std::unique_lock lock(mutex_);
     while (!changed_.wait_for(lock, pause, [this] { return ends_; })) {
       int arrived = 0;
+      lock.unlock();
       PMPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &arrived, MPI_STATUS_IGNORE);
+      lock.lock();
       i64 sum = 0;
       for (const std::atomic<i64>& slot : recent_) sum += std::atomic_ref<i64>(counters_[slot.load()]).load(std::memory_order_relaxed);
       pause = sum != std::exchange(seen, sum) ? kShortest : std::min(2 * pause, kLongest);
     }
+    ended_ = true;
+    changed_.notify_all();
   }
 
   const MPI_Comm comm_;
@@ -94,7 +114,7 @@ class TargetProgress {
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ends_ = false;
+  bool ends_ = false, ended_ = false;
   std::thread thread_;
 };
 
@@ -125,11 +145,10 @@ class Windows {
     PMPI_Win_unlock_all(window.handle);
     PMPI_Win_free(&window.handle);
   }
-  // For a process that ends without MPI_Finalize.
-  void end_progress() {
+  void end_progress(void (TargetProgress::*end)()) {
     std::lock_guard lock(mutex_);
     for (const auto& [number, window] : open_)
-      if (window.progress) window.progress->end();
+      if (window.progress) (window.progress.get()->*end)();
   }
   void free_all() {
     for (;;) {
@@ -153,9 +172,9 @@ Windows& windows() {
   static Windows* const all = [] {
     static const pid_t owner = ::getpid();
     std::atexit([] {
-      if (::getpid() == owner) windows().end_progress();   // a forked child has no such thread
+      if (::getpid() == owner) windows().end_progress(&TargetProgress::end_or_leave);   // a forked child has no such thread
     });
-    at_finalize(AtFinalize::kWindowThreads, [] { windows().end_progress(); });
+    at_finalize(AtFinalize::kWindowThreads, [] { windows().end_progress(&TargetProgress::end); });
     at_finalize(AtFinalize::kWindows, [] { windows().free_all(); });
     return new Windows;
   }();
@@ -321,8 +340,9 @@ bool window_possible(MPI_Comm comm) {
 
 std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t number) {
   if (!window_possible(comm)) return nullptr;
-  int rank = 0;
+  int rank = 0, size = 1;
   PMPI_Comm_rank(comm, &rank);
+  PMPI_Comm_size(comm, &size);
   void* base = nullptr;
   MPI_Win window = MPI_WIN_NULL;
   MPI_Aint bytes = rank == 0 ? static_cast<MPI_Aint>(kCounterMemoryBytes) : 0;
@@ -333,7 +353,7 @@ std::unique_ptr<SharedSlots> make_window_slots(MPI_Comm comm, std::int64_t numbe
   if (rank == 0) std::memset(base, 0, static_cast<std::size_t>(bytes));
   PMPI_Win_lock_all(0, window);
   PMPI_Barrier(comm);
-  const bool needs_progress = rank == 0 && real_symbol("PMPIX_Grequest_start") && thread_multiple();
+  const bool needs_progress = rank == 0 && size > 1 && real_symbol("PMPIX_Grequest_start") && thread_multiple();
   return std::make_unique<WindowSlots>(comm, window, number, needs_progress ? std::make_shared<TargetProgress>(comm, static_cast<i64*>(base)) : nullptr);
 }
 

@@ -344,16 +344,21 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
 }
 
 // Of this process alone; errors are returned. No handler of the program's is replaced, as other threads may set one meanwhile. Made by a split,
-// which does not run the program's attribute copy functions. MPI_COMM_NULL: the program uses only sessions.
+// which does not run the program's attribute copy functions. MPI_COMM_NULL: the program uses only sessions so far.
 MPI_Comm asking_comm() {
-  static MPI_Comm own = [] {
-    MPI_Comm made = MPI_COMM_NULL;
-    if (!world_initialised() || PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return MPI_COMM_NULL;
-    PMPI_Comm_set_errhandler(made, abi_numbers().errors_return);
-    at_finalize(AtFinalize::kTypes, [] { PMPI_Comm_free(&own); });
-    return made;
-  }();
-  return own;
+  static std::atomic<MPI_Comm> own{MPI_COMM_NULL};
+  static std::mutex making;
+  if (const MPI_Comm comm = own.load(std::memory_order_acquire); comm != MPI_COMM_NULL || !world_initialised()) return comm;
+  std::lock_guard lock(making);
+  MPI_Comm made = own;
+  if (made != MPI_COMM_NULL || PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return made;
+  PMPI_Comm_set_errhandler(made, abi_numbers().errors_return);
+  at_finalize(AtFinalize::kTypes, [] {
+    MPI_Comm last = own.exchange(MPI_COMM_NULL);
+    PMPI_Comm_free(&last);
+  });
+  own = made;
+  return made;
 }
 
 // MPI has no query for this, but every MPI refuses to send an uncommitted type, even to MPI_PROC_NULL. A program that uses only

@@ -1,0 +1,50 @@
+// P19: types that are not committed are refused by a program that calls MPI_Init, even if it has used a type in a session before.
+#include "check.h"
+
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)   // which calls itself MPI 3.1
+
+static MPI_Session session;   // to the end: no MPI can be initialised again
+
+static void use_in_session(void) {
+  MPI_Group group;
+  MPI_Datatype pair;
+  MPI_File fh;
+  int data[2] = {0, 0};
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+  MPI_Group_from_session_pset(session, "mpi://SELF", &group);
+  MPI_Comm_create_from_group(group, "mercutio.regress", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &ck_comm);
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  if (MPI_File_open(ck_comm, "/dev/null", MPI_MODE_RDWR, MPI_INFO_NULL, &fh) == MPI_SUCCESS) {
+    MPI_File_write_at(fh, 0, data, 1, pair, MPI_STATUS_IGNORE);
+    MPI_File_close(&fh);
+  }
+  MPI_Type_free(&pair);
+  MPI_Group_free(&group);
+  MPI_Comm_free(&ck_comm);
+  ck_comm = MPI_COMM_WORLD;
+}
+
+static void an_uncommitted_type(void) {
+  MPI_Datatype type;
+  int data[3] = {0, 0, 0};
+  MPI_File fh = ck_open(ck_fresh("f"), MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE);
+  MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+  CHECK_CLASS(MPI_File_write_at(fh, 0, data, 1, type, MPI_STATUS_IGNORE), MPI_ERR_TYPE);
+  MPI_Type_free(&type);
+  CHECK_OK(MPI_File_close(&fh));
+}
+
+#endif
+
+int main(int argc, char **argv) {
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+  use_in_session();
+#endif
+  ck_init(&argc, &argv);
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+  RUN(an_uncommitted_type);
+  MPI_Session_finalize(&session);
+#endif
+  return ck_finish();
+}

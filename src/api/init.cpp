@@ -1,10 +1,11 @@
 // MPI_Init and MPI_Init_thread request MPI_THREAD_MULTIPLE, so that nonblocking calls progress while the program computes. With
-// MERCUTIO_THREADS=0 the requested level is not changed. A program that asks for a level is told that it has that one.
-// MPI_Finalize first ends the threads of this library.
+// MERCUTIO_THREADS=0 the requested level is not changed. A program that asks for a level is told that it has that one, also by
+// MPI_Query_thread. MPI_Finalize first ends the threads of this library.
 #include <elf.h>
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -20,31 +21,51 @@
 
 namespace {
 
-// Whether an object refers to a call that makes a window. The MPI and this library refer to all. Undefined symbols precede those in the hash table.
-bool names_windows(const dl_phdr_info& object) {
-  const std::string_view path(object.dlpi_name ? object.dlpi_name : ""), file = path.substr(path.rfind('/') + 1);
+// The symbols of an object that is loaded.
+struct Symbols {
+  const ElfW(Sym)* first = nullptr;
+  std::size_t count = 0;
+  std::string_view names;
+};
+
+// Undefined symbols precede those in the GNU hash table; the older one counts all. Nothing where the tables are not in memory, as in the
+// kernel's own object of some systems.
+Symbols imported_symbols(const dl_phdr_info& object) {
   const ElfW(Phdr)* const end = object.dlpi_phdr + object.dlpi_phnum;
   const ElfW(Phdr)* const dynamic = std::find_if(object.dlpi_phdr, end, [](const ElfW(Phdr)& part) { return part.p_type == PT_DYNAMIC; });
-  if (dynamic == end || file.starts_with("libmpi") || file.starts_with("libmercutio")) return false;
-  ElfW(Addr) text = 0, symbols = 0, hash = 0;
+  if (dynamic == end) return {};
+  ElfW(Addr) text = 0, symbols = 0, hash = 0, old_hash = 0;
+  std::size_t text_bytes = 0;
   for (auto* entry = reinterpret_cast<const ElfW(Dyn)*>(object.dlpi_addr + dynamic->p_vaddr); entry->d_tag != DT_NULL; ++entry) {
     ElfW(Addr) value = entry->d_un.d_ptr;
+    if (entry->d_tag == DT_STRSZ) text_bytes = entry->d_un.d_val;
     if (value < object.dlpi_addr) value += object.dlpi_addr;   // as some loaders leave it
     if (entry->d_tag == DT_STRTAB) text = value;
     if (entry->d_tag == DT_SYMTAB) symbols = value;
     if (entry->d_tag == DT_GNU_HASH) hash = value;
+    if (entry->d_tag == DT_HASH) old_hash = value;
   }
-  const auto is_loaded = [&](ElfW(Addr) place) {   // not so in the kernel's own object of some systems
+  if (hash == 0) hash = old_hash;
+  const auto is_loaded = [&](ElfW(Addr) place) {
     return std::any_of(object.dlpi_phdr, end, [&](const ElfW(Phdr)& part) {
       return part.p_type == PT_LOAD && place >= object.dlpi_addr + part.p_vaddr && place - object.dlpi_addr - part.p_vaddr < part.p_memsz;
     });
   };
-  if (!is_loaded(text) || !is_loaded(symbols) || !is_loaded(hash)) return false;
-  const auto* const first = reinterpret_cast<const ElfW(Sym)*>(symbols);
-  std::size_t count = reinterpret_cast<const std::uint32_t*>(hash)[1];
-  if (count <= 1) count = text > symbols ? (text - symbols) / sizeof *first : 0;   // nothing is defined; the names follow the symbols
-  return std::any_of(first, first + count, [&](const ElfW(Sym)& symbol) {
-    const std::string_view name(reinterpret_cast<const char*>(text) + symbol.st_name);
+  if (!is_loaded(text) || !is_loaded(symbols) || !is_loaded(hash)) return {};
+  Symbols found{reinterpret_cast<const ElfW(Sym)*>(symbols), reinterpret_cast<const std::uint32_t*>(hash)[1], {reinterpret_cast<const char*>(text), text_bytes}};
+  if (found.count <= 1) found.count = text > symbols ? (text - symbols) / sizeof *found.first : 0;   // nothing is defined; the names follow the symbols
+  return found;
+}
+
+// Whether an object refers to a call that makes a window. The MPI's own libraries and this one refer to all.
+bool names_windows(const dl_phdr_info& object) {
+  const std::string_view path(object.dlpi_name ? object.dlpi_name : ""), file = path.substr(path.rfind('/') + 1);
+  for (const std::string_view own : {"libmpi.", "libmpi_mpifh.", "libmpi_usempi", "libmpi_cxx.", "libmercutio"})
+    if (file.starts_with(own)) return false;
+  const Symbols all = imported_symbols(object);
+  return std::any_of(all.first, all.first + all.count, [&](const ElfW(Sym)& symbol) {
+    if (symbol.st_name >= all.names.size()) return false;
+    const std::string_view name(all.names.data() + symbol.st_name);
     constexpr std::string_view kMakers[] = {"MPI_Win_create", "MPI_Win_allocate", "mpi_win_create", "mpi_win_allocate"};
     return std::any_of(std::begin(kMakers), std::end(kMakers), [&](std::string_view maker) { return name.starts_with(maker); });
   });
@@ -55,6 +76,8 @@ bool windows_need_less() {
   const auto look = [](dl_phdr_info* object, std::size_t, void*) { return names_windows(*object) ? 1 : 0; };
   return mercutio::is_open_mpi_4() && dl_iterate_phdr(look, nullptr) != 0;
 }
+
+std::atomic<int> told_level{-1};   // what MPI_Init_thread has provided
 
 bool may_raise_level() {
   const char* wish = std::getenv("MERCUTIO_THREADS");
@@ -91,7 +114,16 @@ using namespace mercutio;
 MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided)) {
   return guarded(nullptr, "MPI_Init_thread", [&] {
     const int code = real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
-    if (code == MPI_SUCCESS) *provided = std::min(*provided, required);
+    if (code == MPI_SUCCESS) told_level = *provided = std::min(*provided, required);
+    return code;
+  });
+}
+
+MERCUTIO_MPI_FUNCTION(int, Query_thread, (int* provided)) {
+  return guarded(nullptr, "MPI_Query_thread", [&] {
+    static auto* const real = real_function<int(int*)>("PMPI_Query_thread");
+    const int code = real(provided);
+    if (code == MPI_SUCCESS && told_level >= 0) *provided = told_level;
     return code;
   });
 }

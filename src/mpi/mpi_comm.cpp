@@ -17,6 +17,7 @@
 #include "mpi/finalize.h"
 #include "mpi/info.h"
 #include "mpi/mpi_segment.h"
+#include "mpi/real.h"
 #include "mpi/rank_group.h"
 
 namespace mercutio {
@@ -306,7 +307,8 @@ class MpiComm final : public Comm {
 
 bool thread_multiple() {
   int level = MPI_THREAD_SINGLE;
-  PMPI_Query_thread(&level);
+  static auto* const query = real_function<int(int*)>("PMPI_Query_thread");   // not what this library tells the program
+  query(&level);
   return level == MPI_THREAD_MULTIPLE && !in_finalize();
 }
 

@@ -1,21 +1,26 @@
 #include "base/file_text.h"
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <fstream>
+#include <string>
 
 namespace mercutio {
 namespace {
 
 TEST(FileText, IsAllOfAFile) {
-  const std::string path = ::testing::TempDir() + "file-text";
+  std::string path = ::testing::TempDir() + "file-text-XXXXXX";
+  ::close(::mkstemp(path.data()));
   for (const std::size_t bytes : {0, 1, 4095, 4096, 4097, 100'000}) {
     std::string text(bytes, 'x');
     if (bytes > 2) text[1] = '\0', text[2] = '\n';
     std::ofstream(path, std::ios::binary) << text;
     EXPECT_EQ(text_of_file(path).value(), text) << bytes;
   }
+  ::unlink(path.c_str());
 }
 
 TEST(FileText, NeedsNoSize) {

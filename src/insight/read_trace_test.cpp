@@ -1,5 +1,6 @@
 // What is read of traces and pieces in one place: those of the job that is meant, and all that can be read of it.
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -13,10 +14,9 @@
 namespace mercutio {
 namespace {
 
-std::string empty_folder(const std::string& name) {
-  const std::string path = ::testing::TempDir() + name;
-  std::filesystem::remove_all(path);
-  std::filesystem::create_directory(path);
+std::string empty_folder() {
+  std::string path = ::testing::TempDir() + "read-trace-test-XXXXXX";
+  EXPECT_NE(::mkdtemp(path.data()), nullptr);
   return path;
 }
 
@@ -26,7 +26,7 @@ void write_to(const std::string& path, ConstBytes bytes) {
 
 // As a node that crashes may leave them.
 TEST(ReadTrace, OfPiecesThatAreDamagedTheOthersAreRead) {
-  const std::string folder = empty_folder("damaged.pieces");
+  const std::string folder = empty_folder();
   std::vector<std::vector<std::byte>> pieces;
   RecorderOptions options;
   options.ranks = 4;
@@ -53,7 +53,7 @@ TEST(ReadTrace, OfPiecesThatAreDamagedTheOthersAreRead) {
 
 // Two jobs with as many ranks at the same time. The second one's last rank has not opened anything yet.
 TEST(ReadTrace, PiecesOfJobsAreToldApart) {
-  const std::string folder = empty_folder("jobs.pieces");
+  const std::string folder = empty_folder();
   RecorderOptions options;
   options.ranks = 4;
   std::vector<std::unique_ptr<Recorder>> running;
@@ -76,7 +76,7 @@ TEST(ReadTrace, PiecesOfJobsAreToldApart) {
 
 // The clock of one node was set later.
 TEST(ReadTrace, OfATraceAllRanksAreRead) {
-  const std::string folder = empty_folder("clocks");
+  const std::string folder = empty_folder();
   std::vector<std::byte> all;
   for (const i64 rank : {2, 0, 1}) {
     RecorderOptions options;
@@ -98,7 +98,7 @@ TEST(ReadTrace, OfATraceAllRanksAreRead) {
 
 // A job is killed, or still runs, whose trace has the name of an earlier one's.
 TEST(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
-  const std::string folder = empty_folder("newer"), trace = folder + "/app.mtrace";
+  const std::string folder = empty_folder(), trace = folder + "/app.mtrace";
   std::filesystem::create_directory(trace + ".pieces");
   const auto job = [&](const std::string& file, bool ends) {
     auto recorder = make();

@@ -220,7 +220,7 @@ TEST_F(Posix, LocksExcludeProcesses) {
 }
 
 // Two threads take locks so that there is no moment without one: each keeps its own until the other one has got the next, at most 20 ms.
-// Whether `late`, which needs a moment without, ends within 3 s all the same.
+// Whether `late`, which needs a moment without, ends within 20 s all the same.
 bool gets_its_turn(const std::function<std::unique_ptr<HeldLock>(int)>& take, const std::function<void()>& late) {
   std::atomic<i64> taken{0};
   std::atomic<bool> over{false};
@@ -238,7 +238,7 @@ bool gets_its_turn(const std::function<std::unique_ptr<HeldLock>(int)>& take, co
     late();
     done = true;
   });
-  for (int ms = 0; ms < 3000 && !done; ++ms) ::usleep(1000);
+  for (int ms = 0; ms < 20'000 && !done; ++ms) ::usleep(1000);
   const bool in_time = done;
   over = true;
   for (std::thread* const thread : {&first, &second, &waiter}) thread->join();
@@ -355,7 +355,12 @@ TEST_F(Posix, HoldersOfARangeDontWaitForTheirOwnWaiters) {
   auto first = holder->lock(0, 100, false);
   ASSERT_TRUE(first.ok());
   std::thread late([&] { EXPECT_TRUE(waiter->lock(0, 100, true).ok()); });
-  ::usleep(50'000);   // it waits, and the turnstile is taken
+  bool waits = false;   // the turnstile is taken
+  for (int ms = 0; ms < 20'000 && !waits; ++ms) {
+    ::usleep(1000);
+    waits = !*open()->try_lock(200, 300, false);
+  }
+  EXPECT_TRUE(waits);
   for (const bool exclusive : {false, true}) EXPECT_TRUE(holder->lock(200, 300, exclusive).ok());
   EXPECT_FALSE(*open()->try_lock(200, 300, false)) << "others wait for its turn";
   EXPECT_TRUE(release(std::move(*first)));

@@ -113,8 +113,9 @@ TEST_F(RemoteFaults, ASilentLinkIsMadeAnew) {
 
 TEST_F(RemoteFaults, AServerThatIsGoneIsSaidToBeGone) {
   connection.patience_ms = 600;
-  const auto at = session();
-  auto file = std::move(*open_remote(at, "data/gone", writing()));
+  std::shared_ptr<Session> at;
+  auto file = open_in_time(connection, at, "data/gone", writing());
+  ASSERT_TRUE(file);
   auto data = filled(1 * MiB, 4);
   ASSERT_TRUE(write(*file, 0, data).ok());
   server.reset();
@@ -166,8 +167,9 @@ TEST_F(RemoteFaults, AServerThatWasStartedAnewDoesNotPretend) {
 TEST_F(RemoteFaults, ARenameOverALostConnectionFailsOnceAndForAll) {
   connection.patience_ms = 600;
   connection.silence_ms = 300;
-  const auto at = session();
-  auto file = std::move(*open_remote(at, "data/before", writing()));
+  std::shared_ptr<Session> at;
+  auto file = open_in_time(connection, at, "data/before", writing());
+  ASSERT_TRUE(file);
   relay->hold_all(true);
   NameRequest request;
   request.path = "data/before";
@@ -190,8 +192,9 @@ TEST_F(RemoteFaults, ARenameOverALostConnectionFailsOnceAndForAll) {
 TEST_F(RemoteFaults, ASlowRequestHasAnEnd) {
   connection.timeout_ms = 700;
   connection.silence_ms = 60'000;
-  const auto at = session();
-  auto file = std::move(*open_remote(at, "data/slow", writing()));
+  std::shared_ptr<Session> at;
+  auto file = open_in_time(connection, at, "data/slow", writing());
+  ASSERT_TRUE(file);
   relay->hold_all(true);
   auto data = filled(5 * MiB, 4);
   const auto written = write(*file, 0, data);

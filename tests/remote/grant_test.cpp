@@ -213,7 +213,14 @@ TEST_F(RemoteShortGrants, AreOverWhenNobodyUsesThem) {
   const Granted late = *grant();
   std::this_thread::sleep_for(std::chrono::milliseconds(1'400));
   EXPECT_FALSE(Rogue(server->port(), late.key, late.identity).let_in);
-  const auto rogue = holder(*grant(), 5);
+  std::unique_ptr<Rogue> rogue;
+  for (u64 tries = 0; !rogue && tries < 50; ++tries) {   // a busy machine may take longer than an unused key is valid
+    const Granted granted = *grant();
+    rogue = std::make_unique<Rogue>(server->port(), granted.key, granted.identity);
+    if (rogue->let_in) rogue->hello(hello(5 + tries));
+    if (!rogue->let_in || rogue->refusal().outcome != 0) rogue.reset();
+  }
+  ASSERT_TRUE(rogue);
   EXPECT_NE(opened_part(*rogue, 1), 0U);
   std::this_thread::sleep_for(std::chrono::milliseconds(1'400));
   EXPECT_EQ(rogue->channel->receive(*std::make_unique<Frame>(), 0, 1).error().sys_errno, ETIMEDOUT) << "one that is used goes on";

@@ -162,8 +162,9 @@ TEST_F(RemoteRoute, ARouterThatIsStartedAnewLosesNothing) {
 
 TEST_F(RemoteRoute, ARouterThatIsGoneIsSaidToBeGone) {
   connection.patience_ms = 500;
-  const auto at = session();
-  auto file = std::move(*open_remote(at, "data/gone", writing()));
+  std::shared_ptr<Session> at;
+  auto file = open_in_time(connection, at, "data/gone", writing());
+  ASSERT_TRUE(file);
   router.reset();
   auto data = filled(1000, 1);
   const auto written = write(*file, 0, data);

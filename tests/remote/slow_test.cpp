@@ -113,10 +113,12 @@ class RemoteAbandonedOpen : public RemoteSlow {
     options.around = [&](std::unique_ptr<Storage> inner) { return gate.pass(), std::move(inner); };
     RemoteSlow::SetUp();
     connection.timeout_ms = 400;
-    by = session();
-    used = open(by, "used");   // else the session ends soon
+    used = open_in_time(connection, by, "data/used", writing());   // else the session ends soon
+    ASSERT_TRUE(used);
     gate.set(false);
-    EXPECT_EQ(open_remote(by, "data/slow", writing()).error().sys_errno, ETIMEDOUT);
+    for (int tries = 0; tries < 50 && gate.count() == 0; ++tries) {   // it may not even have arrived
+      EXPECT_EQ(open_remote(by, "data/slow", writing()).error().sys_errno, ETIMEDOUT);
+    }
     gate.await_somebody();
   }
   void TearDown() override {
@@ -242,9 +244,8 @@ class RemoteHanging : public RemoteSlow {
   std::unique_ptr<Storage> open_abandoned(i64 timeout_ms) {
     other.reset();
     connection.timeout_ms = timeout_ms;
-    by = session();
     hangs = true;
-    auto abandoned = std::move(*open_remote(by, "data/abandoned", writing()));
+    auto abandoned = open_in_time(connection, by, "data/abandoned", writing());
     hangs = false;
     other = open(by, "other");
     return abandoned;
@@ -343,6 +344,7 @@ TEST_F(RemoteHanging, AStreamWithoutAnotherThreadWaits) {
 // Of such a request the client tells an error when its time is over. What it abandons may still happen there, but only to that file.
 TEST_F(RemoteHanging, WhatIsAbandonedStopsNoOthers) {
   auto abandoned = open_abandoned(4'000);
+  ASSERT_TRUE(abandoned);
   auto data = filled(1'000, 3);
   EXPECT_EQ(write(*abandoned, 0, data).error().sys_errno, ETIMEDOUT);
   gate.hold_the_next(false);   // those that wait stay
@@ -360,6 +362,7 @@ TEST_F(RemoteHanging, WhatIsAbandonedStopsNoOthers) {
 // The client has closed the file, whatever it was told. Nobody closes it later.
 TEST_F(RemoteHanging, AFileWhoseCloseIsAbandonedIsClosed) {
   auto abandoned = open_abandoned(1'000);
+  ASSERT_TRUE(abandoned);
   auto data = filled(1'000, 3);
   EXPECT_EQ(write(*abandoned, 0, data).error().sys_errno, ETIMEDOUT);
   EXPECT_EQ(abandoned->close().error().sys_errno, ETIMEDOUT);
@@ -375,8 +378,10 @@ TEST_F(RemoteSlow, AFileWhoseCloseIsLateIsClosed) {
   connection.servers = {{"127.0.0.1", relay.port()}};
   connection.timeout_ms = 2'000;
   connection.patience_ms = 60'000;
-  const auto by = session();
-  const auto used = open(by, "used"), late = open(by, "late");   // with one file alone the session would end soon
+  std::shared_ptr<Session> by;
+  const auto used = open_in_time(connection, by, "data/used", writing());   // with one file alone the session would end soon
+  ASSERT_TRUE(used);
+  const auto late = open(by, "late");
   relay.hold_all(true);
   EXPECT_EQ(late->close().error().sys_errno, ETIMEDOUT);
   relay.cut();

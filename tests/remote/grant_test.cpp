@@ -199,7 +199,7 @@ TEST_F(RemoteGrants, EndWhereAnotherCopyTakesTheFile) {
   auto& claimed = dynamic_cast<RemoteStorage&>(*again);
   EXPECT_EQ(claimed.claim().error().sys_errno, EBUSY);
   gone.channel->cut();
-  for (int i = 0; i < 200 && !claimed.claim(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  for (int i = 0; i < 2'000 && !claimed.claim(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(claimed.claim().ok());
   EXPECT_NE(written(*writer, 2, handle).outcome, 0U);
 }

@@ -225,7 +225,7 @@ class RemoteHanging : public RemoteSlow {
     };
     RemoteSlow::SetUp();
     connection.streams = 1;
-    connection.silence_ms = 1'000;   // a stream that says nothing is cut
+    connection.silence_ms = 10'000;   // a stream that says nothing is cut
     connection.patience_ms = 60'000;
     open_files();
   }

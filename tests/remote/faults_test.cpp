@@ -206,11 +206,12 @@ TEST_F(RemoteFaults, ASlowRequestHasAnEnd) {
 
 TEST_F(RemoteFaults, NobodyThere) {
   int port = 0;
-  ::close(listen_here(port));
+  const int kept = keep_port(port);
   connection.servers = {{"127.0.0.1", port}};
   const auto opened = open_remote(session(), "data/x", {});
   ASSERT_FALSE(opened.ok());
   EXPECT_NE(opened.error().what.find("can't be made"), std::string::npos) << opened.error().what;
+  ::close(kept);
 }
 
 TEST_F(RemoteFaults, AnotherKeyIsRefused) {

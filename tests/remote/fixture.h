@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -36,6 +37,8 @@ class RemoteTest : public ::testing::Test {
   }
   void start_server() {
     auto started = Server::start(options);
+    for (int tries = 0; tries < 5 && !started && started.error().sys_errno == EADDRINUSE; ++tries)   // of 2 s each
+      started = Server::start(options);
     ASSERT_TRUE(started.ok()) << started.error().what;
     server = std::move(*started);
     connection.host = "far";

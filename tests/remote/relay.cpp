@@ -33,11 +33,16 @@ int connect_to(int port) {
 }
 
 int listen_here(int& port) {
+  const int fd = keep_port(port);
+  (void)::listen(fd, 16);
+  return fd;
+}
+
+int keep_port(int& port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = here(0);
   socklen_t bytes = sizeof address;
   (void)::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  (void)::listen(fd, 16);
   (void)::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &bytes);
   port = ntohs(address.sin_port);
   return fd;

@@ -49,5 +49,6 @@ class Relay {
 
 int connect_to(int port);      // a plain stream to this machine
 int listen_here(int& port);
+int keep_port(int& port);      // at which nobody listens
 
 }  // namespace mercutio::remote

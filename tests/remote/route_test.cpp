@@ -2,6 +2,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "fixture.h"
 #include "remote/route.h"
 
@@ -28,6 +30,10 @@ class RemoteRoute : public RemoteTest {
   }
   void start_router() {
     auto started = Router::start(router_options);
+    for (int tries = 0; tries < 100 && !started && started.error().sys_errno == EADDRINUSE; ++tries) {   // who has had it may not have left it yet
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      started = Router::start(router_options);
+    }
     ASSERT_TRUE(started.ok()) << started.error().what;
     router = std::move(*started);
   }

@@ -64,7 +64,7 @@ static void *look_up(void *unused) {
 }
 
 static int ends_soon(pid_t child) {
-  for (int i = 0; i < 5000; i++) {
+  for (int i = 0; i < 20000; i++) {
     if (waitpid(child, NULL, WNOHANG) == child) return 1;
     usleep(1000);
   }

@@ -11,8 +11,8 @@ static void rank_0_computes(void) {
   MPI_Barrier(MPI_COMM_WORLD);
   if (ck_rank == 0) {
     int looks = 0;
-    while (access(done, F_OK) != 0 && ++looks < 8000) usleep(1000);
-    CHECK(looks < 8000);
+    while (access(done, F_OK) != 0 && ++looks < 30000) usleep(1000);
+    CHECK(looks < 30000);
   } else if (ck_rank == 1) {
     MPI_Offset offset = -1;
     CHECK_OK(MPI_File_write_shared(fh, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));

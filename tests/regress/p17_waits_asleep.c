@@ -66,7 +66,8 @@ static double processor_seconds(void) {
   return (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * (double)(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
 }
 
-static void wait_for_a_late_rank(void (*access_file)(void)) {
+// Whether each rank that waited did so asleep, on all ranks.
+static int waited_asleep(void (*access_file)(void)) {
   const char *name = ck_fresh("f");
   MPI_Info collective;
   MPI_Info_create(&collective);
@@ -81,9 +82,18 @@ static void wait_for_a_late_rank(void (*access_file)(void)) {
   access_file();
   const double used = processor_seconds() - before;
   const char *emulator = getenv("MERCUTIO_TEST_EMULATOR");
-  if (!late && (!emulator || !*emulator)) CHECK(used < 0.4e-6 * kLateUs);
+  int mine_asleep = late || (emulator && *emulator) || used < 0.4e-6 * kLateUs, asleep = 0;
   CHECK_OK(MPI_File_close(&fh));
   CHECK_BYTES(name, (long long)ck_rank * kBytes, mine, kBytes);
+  MPI_Allreduce(&mine_asleep, &asleep, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  return asleep;
+}
+
+// On a busy machine the rank may be later than it wants to be: then again.
+static void wait_for_a_late_rank(void (*access_file)(void)) {
+  int asleep = 0;
+  for (int times = 0; times < 3 && !asleep; ++times) asleep = waited_asleep(access_file);
+  CHECK(asleep);
 }
 
 int main(int argc, char **argv) {

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "round_trips"))
@@ -304,12 +305,19 @@ def removes_many():
 
 
 def start_router(port):
-    router = subprocess.Popen([mercutio, "route", "--listen", f"127.0.0.1:{port}", "--to", "127.0.0.1:*", "--key-file", folder / "route.key"],
-                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True)
-    line = router.stdout.readline().split()
-    assert line[:1] == ["mercutio-route"], line
-    servers.append(router)
-    return router, int(line[3])
+    """Somebody else may have a port for a moment that was given back."""
+    for _ in range(50):
+        router = subprocess.Popen([mercutio, "route", "--listen", f"127.0.0.1:{port}", "--to", "127.0.0.1:*", "--key-file", folder / "route.key"],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, text=True)
+        line = router.stdout.readline().split()
+        if line[:1] == ["mercutio-route"]:
+            threading.Thread(target=router.stderr.read, daemon=True).start()
+            servers.append(router)
+            return router, int(line[3])
+        said = router.communicate(timeout=60)[1]
+        assert port != 0 and "in use" in said, said
+        time.sleep(0.2)
+    raise AssertionError(f"port {port} stays in use")
 
 
 def routes():

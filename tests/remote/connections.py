@@ -83,7 +83,9 @@ def lives_on():
     # A server that can't be used doesn't stay.
     (folder / "none.key").write_text("0" * 64 + "\n")
     (folder / "none.key").chmod(0o600)
-    port = free_port()
+    unused = socket.socket()   # nobody else gets its port, at which nobody listens
+    unused.bind(("127.0.0.1", 0))
+    port = unused.getsockname()[1]
     known = processes()
     run("connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--router",
         f"127.0.0.1:{port}={folder}/none.key", fails="unreached")
@@ -172,7 +174,7 @@ def lives_on():
     # The port of --forward is that of an ssh here, which says nothing of the server.
     tunnel = folder / "connections" / "tunnel"
     for kept, text in ((False, ""), (True, "forwarded\n")):
-        tunnel.write_text(f"host tunnel\nkey {'0' * 64}\nserver 127.0.0.1 {free_port()}\n{text}")
+        tunnel.write_text(f"host tunnel\nkey {'0' * 64}\nserver 127.0.0.1 {port}\n{text}")
         tunnel.chmod(0o600)
         run("disconnect", "tunnel", fails="could not be told to end" if kept else None)
         assert tunnel.exists() == kept
@@ -201,6 +203,7 @@ def lives_on():
     assert ends(second) and not (folder / "connections" / "life").exists()
     run("disconnect", "life", fails="no connection to 'life'")
     run("disconnect", "ports", "called")
+    unused.close()
 
 
 def several_of_one_connection(several):

@@ -60,6 +60,23 @@ def part_of(target):
     return target.parent / f".{target.name}.mercutio-part"
 
 
+def stopped_copy(*words, target, before):
+    """A cp that is stopped while it copies to this target, where these bytes were before."""
+    for _ in range(20):
+        target.write_bytes(before)
+        copy = subprocess.Popen([mercutio, "cp", *map(str, words)], env=environment, stderr=subprocess.PIPE, text=True)
+        while not part_of(target).exists() and copy.poll() is None:
+            time.sleep(0.001)
+        copy.send_signal(signal.SIGSTOP)
+        if copy.poll() is None:
+            os.waitid(os.P_PID, copy.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        if copy.poll() is None and part_of(target).exists():
+            return copy
+        copy.send_signal(signal.SIGCONT)
+        copy.communicate(timeout=60)
+    raise AssertionError(f"no copy to {target} could be stopped")
+
+
 def processes():
     """The servers that export the folder of this test."""
     found = set()

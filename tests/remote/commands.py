@@ -20,7 +20,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "round_trips"))
 from round_trips import Relay
 
-from command_world import connect, content, environment, export, folder, local, mercutio, part_of, programs, run, servers, world
+from command_world import connect, content, environment, export, folder, local, mercutio, part_of, programs, run, servers, stopped_copy, world
 
 
 def copies():
@@ -86,11 +86,7 @@ def changes_meanwhile():
                                      (export / "changing", "mercutio://far/data/changing", export / "changed", "mercutio://farther/data/changed")):
         for resume in ([], ["--resume"]):
             source.write_bytes(content(size, 2))
-            target.write_bytes(b"before")
-            copy = subprocess.Popen([mercutio, "cp", *resume, name, of], env=environment, stderr=subprocess.PIPE, text=True)
-            while not part_of(target).exists() and copy.poll() is None:
-                time.sleep(0.001)
-            copy.send_signal(signal.SIGSTOP)
+            copy = stopped_copy(*resume, name, of, target=target, before=b"before")
             with open(source, "r+b") as file:
                 file.seek(size - 10)
                 file.write(b"other")

@@ -11,8 +11,8 @@ import subprocess
 import time
 
 import own_sshd
-from command_world import (connect, content, ends, environment, export, folder, free_port, keeps_nothing, local, mercutio, part_of, processes,
-                           programs, run, runs, servers, takes_number, world)
+from command_world import (connect, content, ends, environment, export, folder, free_port, keeps_nothing, local, mercutio, processes,
+                           programs, run, runs, servers, stopped_copy, takes_number, world)
 
 
 def lives_on():
@@ -211,15 +211,12 @@ def several_of_one_connection(several):
     source, target = folder / "spread", export / "spread"
     source.write_bytes(content(120_000_000, 5))
     for _ in range(20):
-        copy = subprocess.Popen([mercutio, "cp", source, "mercutio://several/data/spread"], env=environment, stderr=subprocess.DEVNULL)
-        while not part_of(target).exists() and copy.poll() is None:
-            time.sleep(0.01)
-        copy.send_signal(signal.SIGSTOP)
+        copy = stopped_copy(source, "mercutio://several/data/spread", target=target, before=b"")
         run("disconnect", "several", fails="programs use")
         time.sleep(0.3)
         assert several <= processes(), "none ends where one is used"
         copy.kill()
-        copy.wait()
+        copy.communicate()
         begin = time.monotonic()
         again = subprocess.Popen([mercutio, "cp", "--resume", source, "mercutio://several/data/spread"], env=environment, stderr=subprocess.PIPE, text=True)
         _, errors = again.communicate(timeout=60)

@@ -90,7 +90,7 @@ def processes():
     return found
 
 
-def ends(pids, seconds=5):
+def ends(pids, seconds=30):
     for _ in range(20 * seconds):
         if not pids & processes():
             return True

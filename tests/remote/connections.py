@@ -153,16 +153,16 @@ def lives_on():
         (folder / "connections" / "silent").chmod(0o600)
         begin = time.monotonic()
         run("disconnect", "silent", fails="no answer")
-        assert time.monotonic() - begin < 12, "eight servers, 3 s each"
+        assert time.monotonic() - begin < 20, "eight servers, 3 s each"
         (folder / "connections" / "silent").write_text(f"host silent\nkey {'0' * 64}\n" + f"server 127.0.0.1 {at[1]}\n" * 8)
         (folder / "connections" / "silent").chmod(0o600)
         begin = time.monotonic()
         assert run("connections", "silent", "life", fails="no use can be made of: silent").count("\n  127.0.0.1 port") == 9
-        assert time.monotonic() - begin < 12, "eight servers, 3 s each"
+        assert time.monotonic() - begin < 20, "eight servers, 3 s each"
         run("disconnect", "--keep", "silent")
         trying = subprocess.Popen([mercutio, "connect", "--name", "unreached", "--root", f"data={export}:rw", "--via", "env", "--daemon",
                                    programs / "mercutiod", "--router", f"127.0.0.1:{at[1]}={folder}/none.key"], env=environment, stderr=subprocess.DEVNULL)
-        for _ in range(100):
+        for _ in range(600):
             if processes() - known:
                 break
             time.sleep(0.05)
@@ -196,8 +196,14 @@ def lives_on():
     connect("called", "--ssh", f"{folder}/odd-ssh -p 2222", "far")
 
     known = processes()
-    local("short", "--expires", "1")
-    assert ends(processes() - known, 20), "a server ends when its key has expired"
+    for seconds in (5, 10, 20, 40):   # a busy machine may take longer to connect
+        try:
+            local("short", "--expires", str(seconds))
+            break
+        except AssertionError:
+            if seconds == 40:
+                raise
+    assert ends(processes() - known, 60), "a server ends when its key has expired"
 
     run("disconnect", "life")
     assert ends(second) and not (folder / "connections" / "life").exists()

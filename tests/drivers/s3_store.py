@@ -38,12 +38,6 @@ def data_of(count, seed=1):
     return random.Random(seed).randbytes(count)
 
 
-def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
-
-
 def content_at(port, key):
     """Of an object, or None; from the port that doesn't check."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)

@@ -10,6 +10,7 @@ import hashlib
 import os
 import random
 import re
+import socket
 import subprocess
 import sys
 import unittest
@@ -745,7 +746,7 @@ class Failing(S3):
     def test_a_store_that_hangs(self):
         data = data_of(2 * MiB)
         self.put(data)
-        os.environ["MERCUTIO_S3_TIMEOUT"] = "1"
+        os.environ["MERCUTIO_S3_TIMEOUT"] = "5"
         file = File(self.name, READ)
         self.store.set_faults("GET hangs 1 slow")
         self.assertEqual(file.read(0, 2 * MiB), data)
@@ -773,11 +774,13 @@ class Failing(S3):
     def test_nobody_listens(self):
         os.environ["AWS_MAX_ATTEMPTS"] = "2"
         endpoint = os.environ["AWS_ENDPOINT_URL"]
-        os.environ["AWS_ENDPOINT_URL"] = "http://127.0.0.1:%d" % s3_store.free_port()
-        try:
-            self.fails(errno.ECONNREFUSED, lambda: File(self.name, READ), "127.0.0.1", "2 attempts")
-        finally:
-            os.environ["AWS_ENDPOINT_URL"] = endpoint
+        with socket.socket() as silent:   # nobody else gets its port
+            silent.bind(("127.0.0.1", 0))
+            os.environ["AWS_ENDPOINT_URL"] = "http://127.0.0.1:%d" % silent.getsockname()[1]
+            try:
+                self.fails(errno.ECONNREFUSED, lambda: File(self.name, READ), "127.0.0.1", "2 attempts")
+            finally:
+                os.environ["AWS_ENDPOINT_URL"] = endpoint
 
     def test_a_wrong_secret(self):
         os.environ["AWS_SECRET_ACCESS_KEY"] = "another"

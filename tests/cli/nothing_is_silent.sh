@@ -161,11 +161,15 @@ fi
 
 # Jobs of a script that come one after the other have found their ranks.
 cat >one.c <<'C'
+#include <fcntl.h>
 #include <mpi.h>
 #include <unistd.h>
 int main(int argc, char **argv) {
   MPI_Init(&argc, &argv);
-  if (argc > 1) sleep(1);
+  if (argc > 1) {   // until both of two are here
+    if (open("first", O_CREAT | O_EXCL | O_WRONLY, 0600) < 0) open("second", O_CREAT | O_EXCL | O_WRONLY, 0600);
+    for (int ms = 0; ms < 20000 && (access("first", F_OK) != 0 || access("second", F_OK) != 0); ++ms) usleep(1000);
+  }
   return MPI_Finalize();
 }
 C
@@ -180,7 +184,7 @@ wait
 [ -n "$AT_ONCE" ] || "$@"
 SH
   chmod +x mpirun
-  AT_ONCE=1 timeout 60 "$MERCUTIO" run --report=twice.txt -- ./mpirun ./one late 2>err || fail "$(cat err)"
+  AT_ONCE=1 timeout 60 "$MERCUTIO" run --report=twice.txt -- ./mpirun ./one both 2>err || fail "$(cat err)"
   contains "$(cat err)" "the 2 processes did not find each other"
   AT_ONCE="" timeout 60 "$MERCUTIO" run --report=twice.txt -- ./mpirun ./one 2>err || fail "$(cat err)"
   lacks "$(cat err)" "did not find each other"

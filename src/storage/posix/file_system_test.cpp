@@ -152,11 +152,16 @@ TEST(FileSystem, CloseForgetsThePagesThatDirectWritesHavePassed) {
     EXPECT_TRUE(storage && (*storage)->close());
     return storage ? (*storage)->traits().way : CoherenceWay::kNone;
   };
-  ASSERT_EQ(::pwrite(fd, page.data(), page.size(), 0), 4096);
-  ASSERT_EQ(::fsync(fd), 0);   // pages that aren't written yet stay
-  const bool tells = is_cached();
-  const CoherenceWay way = way_of_closed(/*writes=*/false);
-  EXPECT_EQ(is_cached(), tells);
+  bool tells = false, stays = false;
+  CoherenceWay way = CoherenceWay::kNone;
+  for (int tries = 0; tries < 5 && !stays; ++tries) {   // the kernel may take a clean page away
+    ASSERT_EQ(::pwrite(fd, page.data(), page.size(), 0), 4096);
+    ASSERT_EQ(::fsync(fd), 0);   // pages that aren't written yet stay
+    tells = is_cached();
+    way = way_of_closed(/*writes=*/false);
+    stays = is_cached() == tells;
+  }
+  EXPECT_TRUE(stays);
   way_of_closed(/*writes=*/true);
   const bool known = tells && way == CoherenceWay::kDirect;
   EXPECT_FALSE(known && is_cached());

@@ -14,19 +14,20 @@
 namespace mercutio {
 namespace {
 
-std::string empty_folder() {
-  std::string path = ::testing::TempDir() + "read-trace-test-XXXXXX";
-  EXPECT_NE(::mkdtemp(path.data()), nullptr);
-  return path;
-}
+// Empty, and removed afterwards.
+class ReadTrace : public ::testing::Test {
+ protected:
+  ReadTrace() { EXPECT_NE(::mkdtemp(folder.data()), nullptr); }
+  ~ReadTrace() override { std::filesystem::remove_all(folder); }
+  std::string folder = ::testing::TempDir() + "read-trace-test-XXXXXX";
+};
 
 void write_to(const std::string& path, ConstBytes bytes) {
   std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
 // As a node that crashes may leave them.
-TEST(ReadTrace, OfPiecesThatAreDamagedTheOthersAreRead) {
-  const std::string folder = empty_folder();
+TEST_F(ReadTrace, OfPiecesThatAreDamagedTheOthersAreRead) {
   std::vector<std::vector<std::byte>> pieces;
   RecorderOptions options;
   options.ranks = 4;
@@ -52,8 +53,7 @@ TEST(ReadTrace, OfPiecesThatAreDamagedTheOthersAreRead) {
 }
 
 // Two jobs with as many ranks at the same time. The second one's last rank has not opened anything yet.
-TEST(ReadTrace, PiecesOfJobsAreToldApart) {
-  const std::string folder = empty_folder();
+TEST_F(ReadTrace, PiecesOfJobsAreToldApart) {
   RecorderOptions options;
   options.ranks = 4;
   std::vector<std::unique_ptr<Recorder>> running;
@@ -75,8 +75,7 @@ TEST(ReadTrace, PiecesOfJobsAreToldApart) {
 }
 
 // The clock of one node was set later.
-TEST(ReadTrace, OfATraceAllRanksAreRead) {
-  const std::string folder = empty_folder();
+TEST_F(ReadTrace, OfATraceAllRanksAreRead) {
   std::vector<std::byte> all;
   for (const i64 rank : {2, 0, 1}) {
     RecorderOptions options;
@@ -97,8 +96,8 @@ TEST(ReadTrace, OfATraceAllRanksAreRead) {
 }
 
 // A job is killed, or still runs, whose trace has the name of an earlier one's.
-TEST(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
-  const std::string folder = empty_folder(), trace = folder + "/app.mtrace";
+TEST_F(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
+  const std::string trace = folder + "/app.mtrace";
   std::filesystem::create_directory(trace + ".pieces");
   const auto job = [&](const std::string& file, bool ends) {
     auto recorder = make();
@@ -127,7 +126,7 @@ TEST(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(ReadTrace, DamagedPiecesAreErrors) {
+TEST_F(ReadTrace, DamagedPiecesAreErrors) {
   auto recorder = make();
   recorder->file(facts_of("data"))->record({TraceKind::kOpen, now_ns(), now_ns()});
   const std::vector<std::byte> piece = recorder->snapshot({});

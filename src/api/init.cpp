@@ -1,6 +1,6 @@
 // MPI_Init and MPI_Init_thread request MPI_THREAD_MULTIPLE, so that nonblocking calls progress while the program computes. With
 // MERCUTIO_THREADS=0 the requested level is not changed. A program that asks for a level is told that it has that one, also by
-// MPI_Query_thread. MPI_Finalize first ends the threads of this library.
+// MPI_Query_thread.
 #include <elf.h>
 #include <link.h>
 
@@ -125,14 +125,6 @@ MERCUTIO_MPI_FUNCTION(int, Query_thread, (int* provided)) {
     const int code = real(provided);
     if (code == MPI_SUCCESS && told_level >= 0) *provided = told_level;
     return code;
-  });
-}
-
-MERCUTIO_MPI_FUNCTION(int, Finalize, ()) {
-  return guarded(nullptr, "MPI_Finalize", [] {
-    static auto* const real = real_function<int()>("PMPI_Finalize");
-    begin_finalize();
-    return real();
   });
 }
 

@@ -202,22 +202,17 @@ Process& process() {
   return *the_process;
 }
 
-template <class Step>
-static void try_step(Step step) {   // even if earlier ones have failed
-  (void)guarded_or(false, [&] {
-    step();
-    return true;
-  });
-}
-
 static void end_accesses() {
-  try_step([] { process().progress.shut_down(); });
-  try_step([] { process().postponed.run(); });
-}
-
-static void end_files() {
-  try_step([] { process().handles.flush_all(); });
-  try_step([] { process().trace.end(); });
+  const auto each = [](auto step) {   // even if earlier ones have failed
+    (void)guarded_or(false, [&] {
+      step();
+      return true;
+    });
+  };
+  each([] { process().progress.shut_down(); });
+  each([] { process().postponed.run(); });
+  each([] { process().handles.flush_all(); });
+  each([] { process().trace.end(); });
 }
 
 // An error of the trace does not affect the program.
@@ -233,9 +228,6 @@ void begin_trace(bool in_init) {
   if (trace.on() && in_init) hook_finalize();
 }
 
-void hook_finalize() {
-  at_finalize(AtFinalize::kAccesses, end_accesses);
-  at_finalize(AtFinalize::kFiles, end_files);
-}
+void hook_finalize() { at_finalize(AtFinalize::kAccesses, end_accesses); }
 
 }  // namespace mercutio

@@ -22,7 +22,7 @@ std::vector<std::string> shared_pointer_directories(const std::string& folder) {
   std::error_code failed;
   const std::filesystem::path here = std::filesystem::current_path(failed);
   std::vector<std::string> directories;
-  if (!folder.empty() && !failed) directories.push_back(here / folder);
+  if (!folder.empty() && !failed) directories.push_back((here / folder).parent_path());
   directories.push_back(failed ? "/tmp" : here.string());
   return directories;
 }

@@ -10,7 +10,7 @@ namespace mercutio {
 enum class SharedPointerWay { kMemory, kWindow, kFile };
 SharedPointerWay shared_pointer_way();
 
-// Directories for the counter file, best first. `folder`: of a file that all ranks have open; "": none.
+// Directories for the counter file, best first. `folder`: of a file that all ranks have open, with a slash at the end; "": none.
 std::vector<std::string> shared_pointer_directories(const std::string& folder);
 
 // Whether MPICH has been told to take ranks of one node for those of several, as tests do.

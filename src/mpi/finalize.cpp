@@ -10,27 +10,14 @@ namespace mercutio {
 namespace {
 
 std::atomic<void (*)()> steps[kFinalizeSteps];
-std::atomic<bool> begun{false};
-
-void run_until(AtFinalize last) {
-  for (int step = 0; step <= static_cast<int>(last); ++step)
-    if (auto* const end = steps[step].load()) end();
-}
 
 int end_all(MPI_Comm, int, void*, void*) {
-  begun = true;   // where this library's MPI_Finalize has not been called
-  run_until(AtFinalize::kTypes);
+  for (const auto& step : steps)
+    if (auto* const end = step.load()) end();
   return MPI_SUCCESS;
 }
 
 }  // namespace
-
-void begin_finalize() {
-  begun = true;
-  run_until(AtFinalize::kWindowThreads);
-}
-
-bool in_finalize() { return begun; }
 
 void watch_finalize() {
   static std::once_flag watched;

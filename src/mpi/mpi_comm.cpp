@@ -14,7 +14,6 @@
 #include "mpi/abi_numbers.h"
 #include "mpi/calls.h"
 #include "mpi/failures.h"
-#include "mpi/finalize.h"
 #include "mpi/info.h"
 #include "mpi/mpi_segment.h"
 #include "mpi/real.h"
@@ -76,7 +75,12 @@ class MpiMessage final : public Message {
 class MpiCounter final : public SharedCounter {
  public:
   MpiCounter(RankGroupRef group, std::shared_ptr<SharedSlots> counters, i64 slot)
-      : group_(std::move(group)), counters_(std::move(counters)), slot_(slot) {}
+      : group_(std::move(group)), counters_(std::move(counters)), slot_(slot) {
+    counters_->begin_use();
+  }
+  MpiCounter(const MpiCounter&) = delete;
+  MpiCounter& operator=(const MpiCounter&) = delete;
+  ~MpiCounter() override { counters_->end_use(); }
   Result<i64> fetch_add(i64 delta) override { return counters_->fetch_add(slot_, delta); }
   Result<i64> load() override { return counters_->fetch_add(slot_, 0); }
   Status store(i64 value) override { return counters_->store(slot_, value); }
@@ -309,7 +313,7 @@ bool thread_multiple() {
   int level = MPI_THREAD_SINGLE;
   static auto* const query = real_function<int(int*)>("PMPI_Query_thread");   // not what this library tells the program
   query(&level);
-  return level == MPI_THREAD_MULTIPLE && !in_finalize();
+  return level == MPI_THREAD_MULTIPLE;
 }
 
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user) {

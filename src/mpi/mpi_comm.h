@@ -13,6 +13,6 @@ namespace mercutio {
 Result<std::unique_ptr<Comm>> make_mpi_comm(MPI_Comm user);
 // The communicator of a Comm made here, for MPI_File_get_group.
 MPI_Comm duplicate_of(const Comm& comm);
-bool thread_multiple();   // whether the MPI provides MPI_THREAD_MULTIPLE; not in MPI_Finalize
+bool thread_multiple();   // whether the MPI provides MPI_THREAD_MULTIPLE
 
 }  // namespace mercutio

@@ -51,7 +51,8 @@ class MemorySlots final : public SharedSlots {
 };
 
 // A thread of rank 0 that lets MPICH answer the others' operations on a window while the program computes: MPICH does so only in calls of the
-// target. It looks now and then, and often while the counters of open files change.
+// target. While files are open, it looks now and then, and often while their counters change. It makes no call of MPI when all are closed, as in
+// MPI_Finalize MPICH takes no lock.
 class TargetProgress {
  public:
   TargetProgress(MPI_Comm comm, i64* counters) : comm_(comm), counters_(counters) {
@@ -66,20 +67,32 @@ class TargetProgress {
   }
   // For exit(), which may be called while MPICH holds the lock that the thread waits for: it is left behind then.
   void end_or_leave() {
+    if (!thread_.joinable()) return;
     ask_to_end();
     std::unique_lock lock(mutex_);
-    const bool ended = changed_.wait_for(lock, kLongestExit, [this] { return ended_; });
+    const bool ended = changed_.wait_for(lock, kLongestCall, [this] { return ended_; });
     lock.unlock();
-    if (!thread_.joinable()) return;
     if (ended) thread_.join();
     else thread_.detach();
   }
   TargetProgress(const TargetProgress&) = delete;
   TargetProgress& operator=(const TargetProgress&) = delete;
+  void begin_use() {
+    {
+      std::lock_guard lock(mutex_);
+      ++uses_;
+    }
+    changed_.notify_all();
+  }
+  // The call that closes the file may hold the lock that the thread waits for: it is not waited for without an end.
+  void end_use() {
+    std::unique_lock lock(mutex_);
+    if (--uses_ == 0) changed_.wait_for(lock, kLongestCall, [this] { return !calls_; });
+  }
   void watch(i64 slot) { recent_[next_.fetch_add(1) % recent_.size()].store(slot); }
 
  private:
-  static constexpr std::chrono::milliseconds kLongestExit{100};
+  static constexpr std::chrono::milliseconds kLongestCall{100};
 
   void ask_to_end() {
     {
@@ -95,11 +108,17 @@ class TargetProgress {
     std::chrono::microseconds pause = kLongest;
     i64 seen = 0;
     std::unique_lock lock(mutex_);
-    while (!changed_.wait_for(lock, pause, [this] { return ends_; })) {
-      int arrived = 0;
+    for (;;) {
+      changed_.wait(lock, [this] { return ends_ || uses_ > 0; });
+      if (changed_.wait_for(lock, pause, [this] { return ends_; })) break;
+      if (uses_ == 0) continue;
+      calls_ = true;
       lock.unlock();
+      int arrived = 0;
       PMPI_Iprobe(MPI_ANY_SOURCE, 0, comm_, &arrived, MPI_STATUS_IGNORE);
       lock.lock();
+      calls_ = false;
+      if (uses_ == 0) changed_.notify_all();
       i64 sum = 0;
       for (const std::atomic<i64>& slot : recent_) sum += std::atomic_ref<i64>(counters_[slot.load()]).load(std::memory_order_relaxed);
       pause = sum != std::exchange(seen, sum) ? kShortest : std::min(2 * pause, kLongest);
@@ -114,7 +133,8 @@ class TargetProgress {
   std::atomic<std::size_t> next_{0};
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool ends_ = false, ended_ = false;
+  i64 uses_ = 0;   // of counters
+  bool calls_ = false, ends_ = false, ended_ = false;
   std::thread thread_;
 };
 
@@ -145,10 +165,11 @@ class Windows {
     PMPI_Win_unlock_all(window.handle);
     PMPI_Win_free(&window.handle);
   }
-  void end_progress(void (TargetProgress::*end)()) {
+  // For a process that ends without MPI_Finalize.
+  void leave_progress() {
     std::lock_guard lock(mutex_);
     for (const auto& [number, window] : open_)
-      if (window.progress) (window.progress.get()->*end)();
+      if (window.progress) window.progress->end_or_leave();
   }
   void free_all() {
     for (;;) {
@@ -172,9 +193,8 @@ Windows& windows() {
   static Windows* const all = [] {
     static const pid_t owner = ::getpid();
     std::atexit([] {
-      if (::getpid() == owner) windows().end_progress(&TargetProgress::end_or_leave);   // a forked child has no such thread
+      if (::getpid() == owner) windows().leave_progress();   // a forked child has no such thread
     });
-    at_finalize(AtFinalize::kWindowThreads, [] { windows().end_progress(&TargetProgress::end); });
     at_finalize(AtFinalize::kWindows, [] { windows().free_all(); });
     return new Windows;
   }();
@@ -196,6 +216,12 @@ class WindowSlots final : public SharedSlots {
     return ok_status();
   }
   bool calls_mpi() const override { return true; }
+  void begin_use() override {
+    if (progress_) progress_->begin_use();
+  }
+  void end_use() override {
+    if (progress_) progress_->end_use();
+  }
 
  private:
   Result<i64> exchange(i64 slot, i64 value, MPI_Op op) {

@@ -22,6 +22,9 @@ class SharedSlots {
   virtual Result<i64> fetch_add(i64 slot, i64 delta) = 0;
   virtual Status store(i64 slot, i64 value) = 0;
   virtual bool calls_mpi() const { return false; }   // whether fetch and store call MPI
+  // Around the time in which a rank may use a counter: others then need this one's help to reach it.
+  virtual void begin_use() {}
+  virtual void end_use() {}
 };
 
 // What rank 0 wishes, for all ranks.

@@ -1,7 +1,11 @@
 #include "failing_heap.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -9,19 +13,23 @@ thread_local Heap heap;
 
 namespace {
 
+bool fails(std::size_t bytes) {
+  const bool failing = heap.short_of_memory && (heap.until_failure-- == 0 || static_cast<long>(bytes) > heap.bytes_left);
+  if (failing) ++heap.failures;
+  return failing;
+}
+
 void* take(std::size_t bytes) {
-  if (heap.short_of_memory && (heap.until_failure-- == 0 || static_cast<long>(bytes) > heap.bytes_left)) {
-    ++heap.failures;
-    return nullptr;
-  }
+  if (fails(bytes)) return nullptr;
   void* const at = std::malloc(bytes > 0 ? bytes : 1);
   if (heap.short_of_memory && at) heap.bytes_left -= static_cast<long>(malloc_usable_size(at));
   return at;
 }
 
+bool counts_what_is_given() { return heap.short_of_memory && heap.bytes_left < LONG_MAX / 2; }
+
 __attribute__((noinline)) void give(void* at) {
-  const bool counts = heap.short_of_memory && at && heap.bytes_left < LONG_MAX / 2;
-  if (counts) heap.bytes_left += static_cast<long>(malloc_usable_size(at));
+  if (at && counts_what_is_given()) heap.bytes_left += static_cast<long>(malloc_usable_size(at));
   std::free(at);
 }
 
@@ -44,3 +52,20 @@ void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
 }
 void operator delete(void* at) noexcept { give(at); }
 void operator delete(void* at, std::size_t) noexcept { give(at); }
+
+extern "C" void* mmap(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
+  const bool is_memory = (flags & MAP_ANONYMOUS) != 0;
+  if (is_memory && fails(bytes)) {
+    errno = ENOMEM;
+    return MAP_FAILED;
+  }
+  void* const mapped = reinterpret_cast<void*>(::syscall(SYS_mmap, at, bytes, protection, flags, fd, offset));
+  if (is_memory && mapped != MAP_FAILED && heap.short_of_memory) heap.bytes_left -= static_cast<long>(bytes);
+  return mapped;
+}
+
+// Of memory: no file is mapped in these tests.
+extern "C" int munmap(void* at, std::size_t bytes) noexcept {
+  if (counts_what_is_given()) heap.bytes_left += static_cast<long>(bytes);
+  return static_cast<int>(::syscall(SYS_munmap, at, bytes));
+}

@@ -1,5 +1,5 @@
 // Allocations that fail, of one thread. operator new of the program keeps the rules of the standard: what fails calls the new-handler and tries
-// again.
+// again. Anonymous mappings, which the reserve is, count as allocations.
 #pragma once
 
 #include <climits>

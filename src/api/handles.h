@@ -3,10 +3,10 @@
 
 #include <array>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "file/file.h"
@@ -46,7 +46,7 @@ class Handles {
 
   mutable std::array<std::atomic<MPI_File>, 16> recent_{};
   mutable std::mutex mutex_;
-  std::unordered_map<MPI_File, Fint> number_of_;
+  std::map<MPI_File, Fint> number_of_;
   std::vector<MPI_File> by_number_;   // by Fortran number, from the first one on; MPI_FILE_NULL: it is free
 };
 

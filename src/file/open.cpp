@@ -2,7 +2,6 @@
 // Cost: a broadcast and an agreement, O(log P) messages each; another agreement where rank 0 opens first; one open call of the storage a rank.
 #include <algorithm>
 #include <atomic>
-#include <filesystem>
 #include <utility>
 
 #include "base/absolute_path.h"
@@ -398,7 +397,7 @@ Status OpenFile::finish_open(Opening opening, Arrival& arrival) {
     may_gate = any_sieves_ && can_gate();
   }
   if (faults_are_errors_ && context_.buffers) context_.buffers->detect_new_runtimes();
-  if (mine && !storage_->traits().remote_cluster && library_.empty()) folder = std::filesystem::path(resolved_.path).parent_path();
+  if (mine && !storage_->traits().remote_cluster && library_.empty()) folder = resolved_.path.substr(0, resolved_.path.rfind('/') + 1);
   auto counter = comm_->make_shared_counter(folder);
   if (counter) counter_ = std::move(*counter);
   if (!counter) counter_status_ = counter.error();

@@ -84,15 +84,6 @@ Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
   return ok_status();
 }
 
-// The same ranks in the same order. A duplicate would run the program's attribute copy functions, a split would gather a number of each rank.
-int create_like(MPI_Comm user, MPI_Comm& made) {
-  MPI_Group ranks = MPI_GROUP_NULL;
-  PMPI_Comm_group(user, &ranks);
-  const int code = PMPI_Comm_create(user, ranks, &made);
-  PMPI_Group_free(&ranks);
-  return code;
-}
-
 }  // namespace
 
 RankGroup::~RankGroup() {
@@ -195,7 +186,10 @@ Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
     mine.leader = found ? part.leader : -1;
     mine.mapped = part.memory ? 1 : 0;
   }
-  if (const int code = create_like(user, group->comm_); code != MPI_SUCCESS) return mpi_error("MPI_Comm_create", code, user);
+  // A split into one group: the same ranks in the same order without running the program's attribute copy functions.
+  // MPI_Comm_create would gather nothing, but crashes in MPICH 4.0 where a session made the communicator.
+  int code = PMPI_Comm_split(user, 0, group->rank_, &group->comm_);
+  if (code != MPI_SUCCESS) return mpi_error("MPI_Comm_split", code, user);
   PMPI_Comm_set_errhandler(group->comm_, abi_numbers().errors_return);
   group->divide_tags();
   if (!one_node) {

@@ -13,7 +13,6 @@ static int live;
     return real arguments;                                                  \
   }
 COUNTED(PMPI_Comm_dup, 1, (MPI_Comm comm, MPI_Comm *result), (comm, result))
-COUNTED(PMPI_Comm_create, 1, (MPI_Comm comm, MPI_Group group, MPI_Comm *result), (comm, group, result))
 COUNTED(PMPI_Comm_split, 1, (MPI_Comm comm, int color, int key, MPI_Comm *result), (comm, color, key, result))
 COUNTED(PMPI_Comm_split_type, 1, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *result), (comm, type, key, info, result))
 COUNTED(PMPI_Comm_free, -1, (MPI_Comm * comm), (comm))

@@ -30,7 +30,6 @@ int PMPI_Bcast(void*, int, MPI_Datatype, int, MPI_Comm);
 int PMPI_Cancel(MPI_Request*);
 int PMPI_Cart_get(MPI_Comm, int, int*, int*, int*);
 int PMPI_Cartdim_get(MPI_Comm, int*);
-int PMPI_Comm_create(MPI_Comm, MPI_Group, MPI_Comm*);
 int PMPI_Comm_create_errhandler(MPI_Comm_errhandler_function*, MPI_Errhandler*);
 int PMPI_Comm_compare(MPI_Comm, MPI_Comm, int*);
 int PMPI_Comm_create_keyval(MPI_Comm_copy_attr_function*, MPI_Comm_delete_attr_function*, int*, void*);

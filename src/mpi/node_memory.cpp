@@ -46,6 +46,11 @@ int open_place(const MemoryPlace& place) {
   return -1;
 }
 
+std::shared_ptr<NodeMemory> mapped(i64 bytes, int kind, int fd) {
+  void* const at = mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, kind | MAP_NORESERVE, fd, 0);
+  return at == MAP_FAILED ? nullptr : std::make_shared<NodeMemory>(static_cast<std::byte*>(at), bytes);
+}
+
 std::shared_ptr<NodeMemory> share(MPI_Comm comm, i64 bytes, OfferedMemory::Kind kind) {
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
@@ -95,15 +100,16 @@ std::shared_ptr<NodeMemory> OfferedMemory::map(const MemoryPlace& place) {
   if (!place.path[0]) return nullptr;
   if (fd_ < 0) fd_ = open_place(place);
   if (fd_ < 0) return nullptr;
-  void* const at = mmap(nullptr, static_cast<std::size_t>(place.bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd_, 0);
-  return at == MAP_FAILED ? nullptr : std::make_shared<NodeMemory>(static_cast<std::byte*>(at), place.bytes);
+  return mapped(place.bytes, MAP_SHARED, fd_);
 }
 
 NodeMemory::~NodeMemory() { munmap(data_, static_cast<std::size_t>(bytes_)); }
 
 Result<std::shared_ptr<NodeMemory>> make_node_memory(MPI_Comm comm, i64 bytes) {
-  auto memory = share(comm, bytes, OfferedMemory::Kind::kAnonymous);
-  if (!memory) memory = share(comm, bytes, OfferedMemory::Kind::kNamed);
+  int size = 1;
+  PMPI_Comm_size(comm, &size);
+  auto memory = size == 1 ? mapped(bytes, MAP_PRIVATE | MAP_ANONYMOUS, -1) : share(comm, bytes, OfferedMemory::Kind::kAnonymous);
+  if (!memory && size > 1) memory = share(comm, bytes, OfferedMemory::Kind::kNamed);
   if (!memory) return Error{ErrorClass::kUnsupportedOperation, "the ranks of this node can't share memory"};
   return memory;
 }

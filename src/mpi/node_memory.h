@@ -1,6 +1,6 @@
 // Memory mapped by all ranks of a communicator on one node. No file remains, even after a crash: the memory is an anonymous file of
 // rank 0 that the others open through /proc. If they may not (containers with separate process namespaces), it is a file in
-// /dev/shm or /tmp that is unlinked as soon as all ranks have mapped it.
+// /dev/shm or /tmp that is unlinked as soon as all ranks have mapped it. Memory of one rank alone is no file.
 #pragma once
 
 #include <cstdint>

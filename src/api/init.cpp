@@ -45,14 +45,14 @@ Symbols imported_symbols(const dl_phdr_info& object) {
     if (entry->d_tag == DT_GNU_HASH) hash = value;
     if (entry->d_tag == DT_HASH) old_hash = value;
   }
-  if (hash == 0) hash = old_hash;
   const auto is_loaded = [&](ElfW(Addr) place) {
     return std::any_of(object.dlpi_phdr, end, [&](const ElfW(Phdr)& part) {
       return part.p_type == PT_LOAD && place >= object.dlpi_addr + part.p_vaddr && place - object.dlpi_addr - part.p_vaddr < part.p_memsz;
     });
   };
-  if (!is_loaded(text) || !is_loaded(symbols) || !is_loaded(hash)) return {};
-  Symbols found{reinterpret_cast<const ElfW(Sym)*>(symbols), reinterpret_cast<const std::uint32_t*>(hash)[1], {reinterpret_cast<const char*>(text), text_bytes}};
+  if (!is_loaded(text) || !is_loaded(symbols) || !is_loaded(hash != 0 ? hash : old_hash)) return {};
+  const std::size_t count = hash != 0 ? reinterpret_cast<const std::uint32_t*>(hash)[1] : reinterpret_cast<const Elf_Symndx*>(old_hash)[1];
+  Symbols found{reinterpret_cast<const ElfW(Sym)*>(symbols), count, {reinterpret_cast<const char*>(text), text_bytes}};
   if (found.count <= 1) found.count = text > symbols ? (text - symbols) / sizeof *found.first : 0;   // nothing is defined; the names follow the symbols
   return found;
 }

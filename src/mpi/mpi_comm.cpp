@@ -16,8 +16,8 @@
 #include "mpi/failures.h"
 #include "mpi/info.h"
 #include "mpi/mpi_segment.h"
-#include "mpi/real.h"
 #include "mpi/rank_group.h"
+#include "mpi/real.h"
 
 namespace mercutio {
 namespace {

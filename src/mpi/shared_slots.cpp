@@ -78,11 +78,8 @@ class TargetProgress {
   TargetProgress(const TargetProgress&) = delete;
   TargetProgress& operator=(const TargetProgress&) = delete;
   void begin_use() {
-    {
-      std::lock_guard lock(mutex_);
-      ++uses_;
-    }
-    changed_.notify_all();
+    std::lock_guard lock(mutex_);
+    if (uses_++ == 0) changed_.notify_all();
   }
   // The call that closes the file may hold the lock that the thread waits for: it is not waited for without an end.
   void end_use() {

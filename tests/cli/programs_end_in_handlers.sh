@@ -3,12 +3,14 @@
 # keep the process. The shared file pointer is in a window here, for which rank 0 has such a thread under MPICH.
 . "$(dirname "$0")/lib.sh"
 cat >"$scratch/main.c" <<'C'
+#include <fcntl.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 static void leave(MPI_Comm *comm, int *code, ...) {
   (void)comm, (void)code;
+  close(creat("left", 0600));
   exit(4);
 }
 
@@ -32,13 +34,16 @@ int main(int argc, char **argv) {
 }
 C
 ran=0
+cd "$scratch"
 for flavour in mpich openmpi; do
   use_mpi "$flavour" || continue
   "mpicc.$flavour" "$scratch/main.c" -o "$scratch/app.$flavour"
   for _ in 1 2 3 4 5 6; do
+    rm -f left
     code=0
     MERCUTIO_SHARED_POINTER=window timeout 20 "$MERCUTIO" run -- "mpirun.$flavour" "${flags[@]}" "$scratch/app.$flavour" "$scratch/file" >/dev/null 2>&1 || code=$?
     [ "$code" -ne 124 ] || fail "$flavour: the program did not end"   # MPICH's mpirun may kill the others first
+    [ -e left ] || fail "$flavour: the handler was not called"
   done
 done
 [ "$ran" -gt 0 ] || skip "no MPI"

@@ -27,6 +27,12 @@
 
 #define CK_UNUSED __attribute__((unused))
 #define CK_NAME_BYTES 512
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)   // which calls itself MPI 3.1
+#define CK_HAS_SESSIONS 1
+#else
+#define CK_HAS_SESSIONS 0
+#endif
+
 #define CK_INITIALISED (-2)   // ck_init_level: the program has called MPI_Init or has sessions
 
 static MPI_Comm ck_comm CK_UNUSED = MPI_COMM_WORLD;   // a program of sessions has its own

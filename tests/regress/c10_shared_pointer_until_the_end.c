@@ -1,6 +1,5 @@
 // C10: the thread of rank 0 that answers for the window of the shared file pointer makes no call of MPI in MPI_Finalize, in which MPICH takes no
-// lock.
-// Calls that other threads make of UCX, below MPICH, take long here, so that such a call would be met.
+// lock. Calls that other threads make of UCX, below MPICH, take long here, so that such a call would be met.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 // P19: types that are not committed are refused by a program that calls MPI_Init, even if it has used a type in a session before.
 #include "check.h"
 
-#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)   // which calls itself MPI 3.1
+#if CK_HAS_SESSIONS
 
 static MPI_Session session;   // to the end: no MPI can be initialised again
 
@@ -38,7 +38,7 @@ static void an_uncommitted_type(void) {
 #endif
 
 int main(int argc, char **argv) {
-#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#if CK_HAS_SESSIONS
   static char library[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Get_library_version(library, &length);

@@ -2,7 +2,7 @@
 // independent, collective, nonblocking and split accesses and every kind of file pointer.
 #include "check.h"
 
-#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)   // which calls itself MPI 3.1
+#if CK_HAS_SESSIONS
 #define BYTES 5000
 
 static unsigned char mine[BYTES], got[BYTES];

@@ -91,7 +91,8 @@ until [ -n "$(ls killed.mtrace.pieces 2>/dev/null)" ] && [ -s data ] && "$MERCUT
   sleep 0.05
 done
 equals "$(ls killed.mtrace.pieces | wc -l)" 1   # a node has one file
-for process in $(pgrep -f "^$program straggler data" || true); do kill -9 "$process"; done
+ranks="$(pgrep -f "^$program straggler data")" || fail "no rank was found to kill"
+for rank in $ranks; do kill -9 "$rank" 2>/dev/null || true; done   # the launcher may end the second when the first is killed
 wait "$runner" && fail "the job was not killed"
 contains "$("$MERCUTIO" report killed.mtrace)" "cut short"
 contains "$("$MERCUTIO" report killed.mtrace --csv)" '"data"'

@@ -84,18 +84,18 @@ END
 
 # Killed with SIGKILL in the middle, as it wouldn't end for long: what it did until then is there.
 options=(--trace=killed.mtrace)
-BAD_SCALE=1000 run straggler data >out 2>err &
+BAD_SCALE=1000 run straggler data.$$ >out 2>err &
 runner=$!
-until [ -n "$(ls killed.mtrace.pieces 2>/dev/null)" ] && [ -s data ] && "$MERCUTIO" report killed.mtrace --csv >early 2>/dev/null && [ "$(wc -l <early)" -ge 3 ]; do
+until [ -n "$(ls killed.mtrace.pieces 2>/dev/null)" ] && [ -s data.$$ ] && "$MERCUTIO" report killed.mtrace --csv >early 2>/dev/null && [ "$(wc -l <early)" -ge 3 ]; do
   kill -0 "$runner" 2>/dev/null || fail "the job ended before it could be killed: $(cat err)"
   sleep 0.05
 done
 equals "$(ls killed.mtrace.pieces | wc -l)" 1   # a node has one file
-ranks="$(pgrep -f "^$program straggler data")" || fail "no rank was found to kill"
+ranks="$(pgrep -f "^$program straggler data.$$")" || fail "no rank was found to kill"
 for rank in $ranks; do kill -9 "$rank" 2>/dev/null || true; done   # the launcher may end the second when the first is killed
 wait "$runner" && fail "the job was not killed"
 contains "$("$MERCUTIO" report killed.mtrace)" "cut short"
-contains "$("$MERCUTIO" report killed.mtrace --csv)" '"data"'
+contains "$("$MERCUTIO" report killed.mtrace --csv)" "\"data.$$\""
 
 code=0
 "$MERCUTIO" report nothing >out 2>err || code=$?

@@ -1,6 +1,7 @@
 // Yielding decides whether a waiting thread calls sched_yield() before it sleeps. Among ranks that wait for each other a yield is
 // fastest: the next rank runs within a microsecond. If other processes compute on the core, each yield costs one of their time
-// slices, while a sleeping thread is woken in time. So after a yield that took as long as a time slice, the next waits do without.
+// slices, while a sleeping thread is woken in time. So after a yield that took as long as a time slice, the next waits do without: few
+// after the first, because the other ranks may only have started something that takes each of them longer once, and many after the second.
 #pragma once
 
 #include <sched.h>
@@ -23,7 +24,7 @@ inline void pause_core() {
 
 class Yielding {
  public:
-  static constexpr i64 kSliceNs = 500'000, kFewestWaits = 64, kMostWaits = 4096;
+  static constexpr i64 kSliceNs = 500'000, kFirstWaits = 8, kFewestWaits = 64, kMostWaits = 4096;
 
   // Called once per wait.
   bool worth_trying() {
@@ -48,7 +49,7 @@ class Yielding {
       if (waits > 0) waits_.store(waits - std::max<i64>(1, waits / 8), std::memory_order_relaxed);
       return true;
     }
-    const i64 more = std::clamp(2 * waits, kFewestWaits, kMostWaits);
+    const i64 more = waits == 0 ? kFirstWaits : std::clamp(2 * waits, kFewestWaits, kMostWaits);
     waits_.store(more, std::memory_order_relaxed);
     left_out_.store(more, std::memory_order_relaxed);
     return false;
@@ -62,7 +63,7 @@ class Yielding {
 
  private:
   std::atomic<i64> slow_ns_{kSliceNs};   // a yield that takes as long is slow
-  std::atomic<i64> waits_{0};     // number of waits that do without yields after a slow one; doubled by each slow yield
+  std::atomic<i64> waits_{0};     // number of waits that do without yields after a slow one; at least doubled by each slow yield
   std::atomic<i64> left_out_{0};  // of these, the waits that are still to come
 };
 

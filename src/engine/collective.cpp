@@ -114,32 +114,16 @@ Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
   co_return Error{ErrorClass::kIntern, "ranks disagree on whether one of them failed"};
 }
 
-}  // namespace
-
-Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
+// What the ranks do unless they move runs: each knows the plan before it moves data, or after it has moved its own early.
+Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, const Access& access, CollectiveOptions& options) {
   Counters here;   // used if the caller does not count
   if (!file.counters) file.counters = &here;
   Counters& counters = *file.counters;
   channel.counters = &counters;
-  const i64 start = file.trace ? now_ns() : 0;
   if (!channel.ticket) file.adapter = nullptr;   // accesses may overtake each other
-  const auto told = [&](Result<i64> moved) {
-    if (file.trace) file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), moved ? *moved : 0, -1, {}, &counters});
-    return moved;
-  };
   Agreed agreed;
   agreed.atomic = options.atomic;
   Result<i64> moved = i64{0};
-  if (!options.individual && !options.declined && may_move_runs(file, channel)) {
-    counters.clock.enter(Phase::kArrive);
-    co_await until([&] { return channel.ticket->is_current(); });
-    if (expects_runs(file, access.direction)) {
-      std::optional<Result<i64>> run = co_await move_runs(file, channel, access.direction, run_of(file, access, options));
-      if (run && options.more) *options.more = false;
-      if (run) co_return told(*std::move(run));
-      options.declined = true;
-    }
-  }
   if (!options.individual) {
     counters.clock.enter(Phase::kArrive);
     if (Status entered = co_await enter(file, channel, access, options, agreed); !entered) moved = std::move(entered).error();
@@ -165,7 +149,25 @@ Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, Co
     if (moved) last.succeeded();
   }
   if (file.adapter && !moved) file.adapter->end();
-  co_return told(std::move(moved));
+  co_return moved;
+}
+
+}  // namespace
+
+// A task of its own, so that an access that is moved as runs touches little memory: where many ranks share a core, it is cold.
+Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
+  const i64 start = file.trace ? now_ns() : 0;
+  std::optional<Result<i64>> moved;
+  if (!options.individual && !options.declined && may_move_runs(file, channel)) {
+    if (file.counters) file.counters->clock.enter(Phase::kArrive);
+    co_await until([&] { return channel.ticket->is_current(); });
+    options.declined = expects_runs(file, access.direction);
+    if (options.declined) moved = co_await move_runs(file, channel, access.direction, run_of(file, access, options));
+    if (moved && options.more) *options.more = false;
+  }
+  if (!moved) moved = co_await enter_and_move(file, channel, access, options);
+  if (file.trace) file.trace->record(TraceEvent{TraceKind::kCollective, start, now_ns(), *moved ? **moved : 0, -1, {}, file.counters});
+  co_return *std::move(moved);
 }
 
 }  // namespace mercutio

@@ -72,6 +72,8 @@ std::vector<Totals> run_outputs(const Course& course, i64 outputs) {
       EngineFile engine_file{&storage, &comm, &hints, &by_rank[static_cast<size_t>(comm.rank())][static_cast<size_t>(output)], &dirty, true};
       engine_file.plans = &plans;
       engine_file.run_lists = &run_lists;
+      Counters counters;
+      engine_file.counters = &counters;
       OwnedAccess owned = make_access(course.direction, view, output * bytes, bytes, make_contiguous(bytes, byte_type()));
       Channel channel{&comm, output * kTagsPerOperation};
       channel.ticket = std::make_shared<Ticket>(*arena);

@@ -41,7 +41,7 @@ struct EngineFile {
   // Of the file; null: every pattern is gathered, and every collective write sets valid maps.
   PatternMemory* patterns = nullptr;
   RunListCaches* run_lists = nullptr;      // of the file; null: run lists are not cached
-  Counters* counters = nullptr;      // of the access; null: nothing is counted
+  Counters* counters = nullptr;      // of the access; null: nothing is counted, and there is no trace
   BlockingDetector* blocking = nullptr;        // of the file; null: the storage is assumed not to block
   Adapter* adapter = nullptr;        // of the file, for an access with a ticket; null: plans follow the hints and the model alone
   FixedHints fixed_hints;            // with an adapter: the hints that somebody has set

@@ -17,6 +17,7 @@
 namespace mercutio {
 
 Progress& ProcessProgress::get(Kept& kept, std::unique_ptr<Progress> (*make)()) {
+  if (Progress* const now = kept.now.load(std::memory_order_acquire)) return *now;
   std::lock_guard lock(mutex_);
   if (!kept.progress) {
     kept.progress = make();

@@ -392,7 +392,8 @@ static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, i64 
 }
 
 Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
-  const i64 number = in_flight_->enter(operation->collective ? operation->channel.tag : -1);
+  const InFlight::Entered entered = in_flight_->enter(operation->collective ? operation->channel.tag : -1);
+  const i64 number = entered.number;
   // Until `leave` the file waits for the callback before it goes.
   const bool noted = operation->trace || (publishes_ && operation->collective);
   auto ended = [this, in_flight = in_flight_, number, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
@@ -413,7 +414,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   TraceSink* const trace = operation->trace;
   const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
-    auto performing = !trace && in_flight_->owns_tag(number) ? perform(std::move(operation)) : perform_later(in_flight_, number, std::move(operation));
+    auto performing = !trace && entered.owns_tag ? perform(std::move(operation)) : perform_later(in_flight_, number, std::move(operation));
     RequestBody body{std::move(performing), sends, std::move(ended), comm_->pauses(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
@@ -434,7 +435,7 @@ bool OpenFile::may_run_inline(const Operation& operation) const {
 // An Error returned here means that there is no request and on_done is never called.
 Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
   MERCUTIO_TRY(check_mode(call));
-  auto operation = std::make_shared<Operation>();
+  auto operation = std::allocate_shared<Operation>(FrameAllocator<Operation>());
   const Look look = look_at(call);
   if (call.collective && is_alone(call)) call.collective = false;
   prepare(call, look, *operation);

@@ -10,12 +10,13 @@
 
 namespace mercutio {
 
-i64 InFlight::enter(i64 tag) {
+InFlight::Entered InFlight::enter(i64 tag) {
   std::lock_guard lock(mutex_);
-  const bool owned = std::any_of(entered_.begin(), entered_.end(), [tag](const Entered& one) { return one.tag == tag; });
-  if (tag >= 0) entered_.push_back({next_number_, tag, !owned});
+  const bool owned = tag >= 0 && std::any_of(entered_.begin(), entered_.end(), [tag](const Entered& one) { return one.tag == tag; });
+  const Entered entered{next_number_++, tag, !owned};
+  if (tag >= 0) entered_.push_back(entered);
   ++count_;
-  return next_number_++;
+  return entered;
 }
 
 void InFlight::leave(i64 number) {
@@ -253,9 +254,9 @@ Status OpenFile::write_kept() {
   const Status entry = together.entry;
   together.engine = engine_file(*together.hints, *together.view, fixed_hints, /*collective=*/true);
   together.engine.trace = together.trace = trace_.get();
-  together.buffer = storage_.get();
+  together.buffer = together.engine.storage;
   together.channel = blocking_channel();
-  Result<i64> moved = wait_for(move_together(together));
+  Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
   const bool alone = !moved && kept.bytes > 0;
   if (alone) dirty_ = true;
   const Status written = alone ? lazy_->write_alone(kept) : ok_status();

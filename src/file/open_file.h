@@ -28,11 +28,15 @@ namespace mercutio {
 // The accesses in flight. Outlives the file if a callback is late.
 class InFlight {
  public:
-  i64 enter(i64 tag);   // returns the number of the access, which leave() takes
+  struct Entered {
+    i64 number, tag;
+    bool owns_tag;   // no operation that was entered earlier uses it
+  };
+  Entered enter(i64 tag);   // tag -1: none
   void leave(i64 number);
   void wait_all(Progress& progress, Comm& comm);
   void wait_tag(i64 tag, Progress& progress, Comm& comm);  // until no operation uses it
-  bool owns_tag(i64 number);   // no operation that was entered earlier uses the tag of this one
+  bool owns_tag(i64 number);   // by now
 
  private:
   template <class Condition>
@@ -40,10 +44,6 @@ class InFlight {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<i64> count_{0};   // changed under the lock
-  struct Entered {
-    i64 number, tag;
-    bool owns_tag;
-  };
   std::vector<Entered>::iterator find(i64 number) MERCUTIO_REQUIRES(mutex_);
   std::vector<Entered> entered_ MERCUTIO_GUARDED_BY(mutex_);   // in the order of the numbers
   i64 next_number_ MERCUTIO_GUARDED_BY(mutex_) = 0;

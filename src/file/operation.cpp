@@ -113,21 +113,27 @@ Result<i64> perform_alone(Operation& operation) {
   return moved;
 }
 
+static Task<Result<i64>> perform_alone_later(std::shared_ptr<Operation> operation) { co_return perform_alone(*operation); }
+
+Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
+  return operation->collective ? move_together(std::move(operation)) : perform_alone_later(std::move(operation));
+}
+
 // Aggregators move the bytes of all ranks. What this rank has kept of its own earlier writes must be in the file before them, and what
 // it has read in advance meanwhile is of no use behind them.
-Task<Result<i64>> perform(std::shared_ptr<Operation> operation) {
-  if (!operation->collective) co_return perform_alone(*operation);
-  const bool past_buffer = operation->buffer != operation->engine.storage;
-  if (past_buffer || operation->engine.comm->size() > 1) {
-    Status written = attempt([&] { return operation->buffer->flush(); });
-    if (operation->entry) operation->entry = std::move(written);
-  }
-  auto moving = move_together(*operation);
-  Result<i64> moved = co_await moving;
-  if (operation->engine.comm->size() == 1) IndependentAccesses::of_process().note();
-  if (past_buffer) (void)operation->buffer->flush();   // what could not be written is kept: the next sync or close says so
-  if (!moved) co_return std::move(moved).error().of_nothing_moved();   // aggregators know of the file's bytes, not of each rank's
-  co_return moved;
+static bool is_past_buffer(const Operation& operation) { return operation.buffer != operation.engine.storage; }
+
+void begin_together(Operation& operation) {
+  if (!is_past_buffer(operation) && operation.engine.comm->size() == 1) return;
+  Status written = attempt([&] { return operation.buffer->flush(); });
+  if (operation.entry) operation.entry = std::move(written);
+}
+
+Result<i64> end_together(Operation& operation, Result<i64> moved) {
+  if (operation.engine.comm->size() == 1) IndependentAccesses::of_process().note();
+  if (is_past_buffer(operation)) (void)operation.buffer->flush();   // what could not be written is kept: the next sync or close says so
+  if (!moved) return std::move(moved).error().of_nothing_moved();   // aggregators know of the file's bytes, not of each rank's
+  return moved;
 }
 
 }  // namespace mercutio

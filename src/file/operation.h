@@ -65,8 +65,12 @@ Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 Result<i64> perform_alone(Operation& operation);
 
 // Staged accesses (file/staging.cpp): collective, whichever ranks stage; and independent.
-Task<Result<i64>> move_together(Operation& operation);
+Task<Result<i64>> move_together(std::shared_ptr<Operation> operation);
 Result<i64> move_staged(Operation& operation);
+
+// What a collective access does with the buffer of this rank's independent ones, before its data is moved and after.
+void begin_together(Operation& operation);
+Result<i64> end_together(Operation& operation, Result<i64> moved);
 
 // Checks that the access ends below file offset 2^62. If it does not, its position is discarded.
 Status check_reach(Operation& operation);

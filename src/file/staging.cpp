@@ -270,15 +270,16 @@ class Staged {
 };
 
 // Nobody moves data if a rank failed before; all agree on the outcome.
-Task<Result<i64>> convert_atomically(Operation& operation) {
-  Status entered = co_await agree(operation.channel, operation.entry);
-  if (!entered) co_return entered.error();
-  Result<i64> moved = attempt([&] { return move_staged(operation); });
+Task<Result<i64>> convert_atomically(std::shared_ptr<Operation> operation) {
+  begin_together(*operation);
+  Status entered = co_await agree(operation->channel, operation->entry);
+  if (!entered) co_return end_together(*operation, entered.error());
+  Result<i64> moved = attempt([&] { return move_staged(*operation); });
   Status mine = ok_status();
   if (!moved) mine = moved.error();
-  Status all = co_await agree(operation.channel, std::move(mine));
-  if (!all) co_return all.error();
-  co_return moved;
+  Status all = co_await agree(operation->channel, std::move(mine));
+  if (!all) moved = all.error();
+  co_return end_together(*operation, std::move(moved));
 }
 
 // One rank's rounds of a collective access.
@@ -333,25 +334,26 @@ class Rounds {
 
 // A rank whose staging fails joins the next round with its Error. Only reads can fail after their round, and another one follows
 // theirs.
-Task<Result<i64>> move_in_rounds(Operation& operation) {
-  Rounds rounds(operation);
-  bool declined = operation.declined;
+Task<Result<i64>> move_in_rounds(std::shared_ptr<Operation> operation) {
+  begin_together(*operation);
+  Rounds rounds(*operation);
+  bool declined = operation->declined;
   for (bool more = true; more;) {
     Access access = rounds.next();
     more = rounds.more();
     CollectiveOptions options;
-    options.atomic = operation.atomic;
-    options.alone = operation.alone;
+    options.atomic = operation->atomic;
+    options.alone = operation->alone;
     options.declined = std::exchange(declined, false);
     options.entry = rounds.entry();
-    options.individual = operation.individual;
-    options.more = operation.individual ? nullptr : &more;
-    auto moving = collective(operation.engine, operation.channel, std::move(access), std::move(options));
+    options.individual = operation->individual;
+    options.more = operation->individual ? nullptr : &more;
+    auto moving = collective(operation->engine, operation->channel, std::move(access), std::move(options));
     Result<i64> moved = co_await moving;
-    if (!moved) co_return moved.error();
+    if (!moved) co_return end_together(*operation, std::move(moved));
     rounds.finish(*moved);
   }
-  co_return rounds.native_done();
+  co_return end_together(*operation, rounds.native_done());
 }
 
 }  // namespace
@@ -383,8 +385,9 @@ Result<i64> move_staged(Operation& operation) {
   return staged.native_done();
 }
 
-Task<Result<i64>> move_together(Operation& operation) {
-  return operation.atomic && operation.view->converts() ? convert_atomically(operation) : move_in_rounds(operation);
+Task<Result<i64>> move_together(std::shared_ptr<Operation> operation) {
+  const bool atomically = operation->atomic && operation->view->converts();
+  return atomically ? convert_atomically(std::move(operation)) : move_in_rounds(std::move(operation));
 }
 
 }  // namespace mercutio

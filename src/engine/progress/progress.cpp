@@ -81,7 +81,7 @@ class DrivenRequest final : public Request {
   void backoff(const Pauses::Wait& wait) const { pauses_ ? pauses_->pause(wait) : default_backoff(wait.spins); }
 
   bool by_waiters() const { return predictor_ != nullptr; }
-  // Called by a waiting thread that drives the request: the progress thread leaves it alone for kBusyWindow.
+  // Called by a thread that drives the request because it waits: the progress thread leaves it alone for kBusyWindow.
   void note_waiter() {
     const Clock::time_point now = Clock::now();
     if (!waited_for_.exchange(true, std::memory_order_relaxed)) predictor_->learn(now - begin_);
@@ -130,9 +130,10 @@ class DrivenRequest final : public Request {
 
   bool block(const Limits& limits) {
     const Waiter waiter(*this);
+    if (predictor_ && !done() && !was_waited_for()) note_waiter();
     while (!done()) {
-      if (Clock::now() >= limits.end) return false;   // a wait whose time is over is still a switch to another thread
-      if (predictor_) note_waiter();
+      // A wait whose time is over is still a switch to another thread.
+      if (limits.end != Clock::time_point::max() && Clock::now() >= limits.end) return false;
       const bool by_another = predictor_ ? drive() == Driven::kByAnother : !others_;
       bool any_others = false;
       if (others_ && !done() && (limits.longest_ns == INT64_MAX || !predictor_)) any_others = attempt_or(true, [&] { return others_(this); });
@@ -152,9 +153,12 @@ class DrivenRequest final : public Request {
   }
 
   struct Waiter {
-    explicit Waiter(DrivenRequest& request) : waiters(request.waiters_) { waiters.fetch_add(1, std::memory_order_relaxed); }
-    ~Waiter() { waiters.fetch_sub(1, std::memory_order_relaxed); }
-    std::atomic<i64>& waiters;
+    explicit Waiter(DrivenRequest& one) : request(one) { request.waiters_.fetch_add(1, std::memory_order_relaxed); }
+    ~Waiter() {
+      if (request.predictor_ && !request.done()) request.note_waiter();   // it may be about to wait again
+      request.waiters_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    DrivenRequest& request;
   };
 
   static constexpr i64 kShortWaitNs = 50'000;   // because the caller may be MPI_Test
@@ -198,7 +202,7 @@ class ProgressThread final : public Progress {
   RequestRef start(RequestBody body) override {
     WaitPredictor* const predictor = body.sends ? nullptr : &predictor_;
     const bool leave = predictor && predictor->expects_wait(), go_ahead = leave && body.inline_ok;
-    auto request = std::make_shared<DrivenRequest>(std::move(body), predictor, predictor ? DrivenRequest::DriveOthers([this](const DrivenRequest* waited) {
+    auto request = std::allocate_shared<DrivenRequest>(FrameAllocator<DrivenRequest>(), std::move(body), predictor, predictor ? DrivenRequest::DriveOthers([this](const DrivenRequest* waited) {
       return count_.load(std::memory_order_relaxed) > 1 && drive_others(waited);
     }) : nullptr);
     if (go_ahead && request->drive() == DrivenRequest::Driven::kEnded) return request;   // as the following wait would do
@@ -328,7 +332,7 @@ class PolledProgress final : public Progress {
   }
 
   RequestRef start(RequestBody body) override {
-    auto request = std::make_shared<DrivenRequest>(std::move(body), /*predictor=*/nullptr, [this](const DrivenRequest*) {
+    auto request = std::allocate_shared<DrivenRequest>(FrameAllocator<DrivenRequest>(), std::move(body), /*predictor=*/nullptr, [this](const DrivenRequest*) {
       progress(/*waits=*/true);
       return left_.load() > 1;
     });

@@ -36,7 +36,7 @@ constexpr ErrnoEntry kErrnos[] = {
     {ERRNO(ESTALE), ErrorClass::kIo, "the file was removed or replaced on its server: open it again"},
     {ERRNO(ETXTBSY), ErrorClass::kFileInUse, "the file is a program that is running"},
     {ERRNO(EBUSY), ErrorClass::kFileInUse, "the file is in use"},
-    {ERRNO(ENOMEM), ErrorClass::kNoMem, "out of memory: use smaller buffers or fewer ranks a node"},
+    {ERRNO(ENOMEM), ErrorClass::kNoMem, "out of memory: use smaller buffers or fewer ranks a node, or raise 'ulimit -v'"},
     {ERRNO(EMFILE), ErrorClass::kOther, "too many open files in this process: raise 'ulimit -n' or close files"},
     {ERRNO(ENFILE), ErrorClass::kOther, "too many open files on this node"},
     {ERRNO(ENOLCK), ErrorClass::kIo, "no locks left, or the file system has no lock service: mount it with locking"},

@@ -47,8 +47,9 @@ std::shared_ptr<NodeArena> NodeArena::of(Comm& comm) {
 
 Result<std::shared_ptr<NodeArena>> NodeArena::make_private(const Comm& comm) {
   const NodeLayout layout = private_layout(comm.size());
-  std::shared_ptr<std::byte> memory = map_memory(layout.areas_at + layout.area_bytes);
-  if (!memory) return Error{ErrorClass::kNoMem, "no address space for the windows of collective accesses", errno};
+  const i64 bytes = layout.areas_at + layout.area_bytes;
+  std::shared_ptr<std::byte> memory = map_memory(bytes);
+  if (!memory) return Error{ErrorClass::kNoMem, "no address space for " + std::to_string(bytes / MiB) + " MiB of windows of collective accesses", errno};
   auto segment = std::make_unique<LocalSegment>(std::move(memory));
   std::shared_ptr<NodeArena> arena(new NodeArena(*segment, layout, comm));
   arena->own_segment_ = std::move(segment);

@@ -64,6 +64,23 @@ class EarlyMoves : public ::testing::TestWithParam<std::tuple<Direction, Repeate
 INSTANTIATE_TEST_SUITE_P(Ways, EarlyMoves, ::testing::Combine(::testing::Values(Direction::kWrite, Direction::kRead),
                                                                 ::testing::Values(Repeated::kRuns, Repeated::kPlan, Repeated::kPlanOnNodes)));
 
+TEST_P(EarlyMoves, HeedNewHintsInTheNextAccess) {
+  on_ranks([&](OneRank& rank, i64 me) {
+    rank.let_all_wait_at_once();
+    for (i64 number = 0; number < special() + 3; ++number) {
+      if (number == special()) {
+        Hints exchanging;
+        exchanging.romio_cb_write = exchanging.romio_cb_read = Toggle::kEnable;
+        rank.change(exchanging);
+      }
+      const Result<i64> moved = move(rank, me, number);
+      ASSERT_EQ(moved ? *moved : -1, kLong);
+      EXPECT_EQ(rank.counters().copied_bytes > 0, number >= special()) << number;
+    }
+  });
+  expect_written(special() + 3);
+}
+
 TEST_P(EarlyMoves, DoNotWaitForALateRank) {
   const i64 accesses = first_early() + 3;
   on_ranks([&](OneRank& rank, i64 me) {

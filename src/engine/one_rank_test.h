@@ -43,7 +43,10 @@ class OneRank {
     const auto backoff = [&](i64 spins) { comm_.backoff(spins); };
     const Pause pause = [&](i64 looks) { return backoff(looks), true; };
     std::optional<Result<i64>> at_once;
-    const std::optional<IoPiece> mine = run_of(file_, owned.access, options);
+    EngineFile unhinted = file_;   // a blocking call does not look at the hints before
+    const Hints defaults;
+    unhinted.hints = &defaults;
+    const std::optional<IoPiece> mine = run_of(unhinted, owned.access, options);
     if (waits_at_once() && mine) {
       RunsAtOnce how{pause};
       at_once = move_run_at_once(file_, channel, owned.access.direction, *mine, how);
@@ -57,7 +60,8 @@ class OneRank {
   }
 
   // Half of the ranks call move_run_at_once(), which the others don't notice.
-  bool waits_at_once() const { return comm_.rank() % 2 == 1; }
+  bool waits_at_once() const { return all_wait_at_once_ || comm_.rank() % 2 == 1; }
+  void let_all_wait_at_once() { all_wait_at_once_ = true; }   // on all ranks
   void trace_to(TraceSink* sink) { file_.trace = sink; }
   void permit_early_moves() { file_.independent_accesses = &watch_, file_.is_traced = true; }
   void access_alone() { accesses_.note(); }
@@ -71,6 +75,7 @@ class OneRank {
   i64 frames() const { return frames_; }
 
  private:
+  bool all_wait_at_once_ = false;
   Comm& comm_;
   TestStorage storage_;
   Hints hints_;

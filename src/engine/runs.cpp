@@ -45,7 +45,7 @@ RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction d
   enter(Phase::kArrive);
   entry_.flags = early_.may ? kMayMoveEarly : 0;
   if (!mine) return;
-  entry_.flags |= flags();
+  entry_.flags |= kMovesOwn | (early_.moved ? kMovedEarly : 0) | (is_short() ? kIsShort : 0);
   entry_.offset = mine_.offset;
   entry_.bytes = mine_.bytes;
   entry_.early_ns = early_.ns;
@@ -56,12 +56,6 @@ RunAccess::RunAccess(const EngineFile& file, const Channel& channel, Direction d
 
 void RunAccess::enter(Phase phase) const {
   if (file_.counters) file_.counters->clock.enter(phase);
-}
-
-i64 RunAccess::flags() const {
-  const i64 flags = early_.moved ? kMovedEarly : 0;
-  if (!hints_permit_runs(file_, direction_)) return flags;
-  return flags | kMovesOwn | (is_short() ? kIsShort : 0);
 }
 
 bool RunAccess::is_short() const {
@@ -167,7 +161,7 @@ Status RunAccess::lead() {
 
 std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once) {
   if (!may_move_runs(file, channel) || !channel.ticket->is_current() || !expects_runs(file, direction)) return std::nullopt;
-  RunAccess access(file, channel, direction, mine);
+  RunAccess access(file, channel, direction, hints_permit_runs(file, direction) ? std::optional(mine) : std::nullopt);
   if (Status met = gather_at_once(channel, access.entry(), at_once.pause); !met) return std::move(met).error();
   at_once.declined = !access.decide();
   if (at_once.declined) return std::nullopt;

@@ -60,7 +60,6 @@ class RunAccess {
 
   const Entry& entry_of(i64 member) const { return *reinterpret_cast<const Entry*>(channel_.ticket->arena().contribution(member)); }
   bool reads() const { return direction_ == Direction::kRead; }
-  i64 flags() const;
   bool is_short() const;     // the bytes of this rank may be led, or read where others read them, too
   i64 short_bytes() const;   // the most bytes that may
   Way way_of_all(i64 flags);

@@ -140,56 +140,41 @@ class AggregatorEndpoint final : public WindowEndpoint {
     const i64 filled = slot.filled.load(std::memory_order_relaxed);
     MERCUTIO_ASSERT(filled > 0 && number < completed_ + buffer_.depth());
     slot.filled.store(0, std::memory_order_relaxed);
-    const EngineFile& file = context_.file;
+    const FileRange run = context_.dense ? window : only_run(window, valid);
+    if (run.bytes() < window.bytes()) context_.outcome.holes = true;
     Status written = context_.outcome.storage;
     if (!written) {   // after a failed write nothing is written any more; the first error is reported
-    } else if (filled >= window.bytes() && (context_.dense || valid.full())) {   // ranks may overlap
-      start_write(number, window, slot.data, written);
-    } else if (context_.dense) {
+    } else if (context_.dense && filled < window.bytes()) {   // more where ranks overlap
       written = Error{ErrorClass::kIntern, "ranks left holes in a pattern that they all said has none"};
-    } else if (const FileRange run = only_run(window, valid); !run.empty()) {
-      context_.outcome.holes = true;
+    } else if (!run.empty()) {
       start_write(number, run, slot.data + (run.begin - window.begin), written);
     } else {
-      context_.outcome.holes = true;
-      written = attempt([&] { return write_window(file, window, slot.data, valid); });
+      written = attempt([&] { return write_window(context_.file, window, slot.data, valid); });
     }
     if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
     if (!context_.dense) valid.clear();
     if (pending_.empty() || pending_.last_window() != number) throttle_.return_token();
   }
 
-  // Reads the requested bytes of a window, and those holes that are cheaper to read than to skip.
-  void read_requested(i64 number) {
-    const FileRange window = buffer_.window(number);
-    const Slot slot = buffer_.slot(number);
-    const ValidMap valid = buffer_.valid_map(number);
-    const FileRange run = only_run(window, valid);
-    if (!run.empty()) {
-      pending_.start(number, IoPiece{run.begin, slot.data + (run.begin - window.begin), run.bytes()});
-    } else {
-      auto found = attempt([&] { return read_window(context_.file, window, slot.data, valid); });
-      if (found) context_.outcome.end_of_file = std::min(context_.outcome.end_of_file, *found);
-      if (!found) context_.outcome.storage = std::move(found).error();
-      if (!found) std::memset(slot.data, 0, static_cast<size_t>(window.bytes()));
-      throttle_.return_token();
-    }
-  }
-
-  // Reads the whole window, or, if the plan is sparse, the requested bytes. Beyond the end of the file and after an
-  // error the data is zero.
+  // Reads the whole window, or, if the plan is sparse, the requested bytes and those holes that are cheaper to read than to skip. Beyond
+  // the end of the file and after an error the data is zero.
   void read_slot(i64 number) {
     const FileRange window = buffer_.window(number);
-    std::byte* data = buffer_.slot(number).data;
-    if (!context_.outcome.storage || window.begin >= context_.outcome.end_of_file) {
-      std::memset(data, 0, static_cast<size_t>(window.bytes()));
-      throttle_.return_token();
-    } else if (sparse()) {
-      read_requested(number);
+    std::byte* const data = buffer_.slot(number).data;
+    const ValidMap valid = buffer_.valid_map(number);
+    Outcome& outcome = context_.outcome;
+    const bool has_data = outcome.storage && window.begin < outcome.end_of_file;
+    const FileRange run = !has_data ? FileRange{} : sparse() ? only_run(window, valid) : window;
+    if (!run.empty()) {
+      pending_.start(number, IoPiece{run.begin, data + (run.begin - window.begin), run.bytes()});
     } else {
-      pending_.start(number, IoPiece{window.begin, data, window.bytes()});
+      Result<i64> found = has_data ? attempt([&] { return read_window(context_.file, window, data, valid); }) : Result<i64>(outcome.end_of_file);
+      if (!found || !has_data) std::memset(data, 0, static_cast<size_t>(window.bytes()));
+      if (found) outcome.end_of_file = std::min(outcome.end_of_file, *found);
+      else outcome.storage = std::move(found).error();
+      throttle_.return_token();
     }
-    if (sparse()) buffer_.valid_map(number).clear();
+    if (sparse()) valid.clear();
   }
 
   // Takes the result of a completed transfer.

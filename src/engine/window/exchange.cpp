@@ -45,9 +45,8 @@ class Exchange {
     for (const auto& endpoint : endpoints_) active_.push_back(endpoint.get());
   }
 
-  // Makes progress without blocking. Returns true when this rank has finished its part or an error prevents it.
+  // Makes progress without blocking. Returns true when this rank has finished its part or an error prevents it: then it must not be called again.
   bool advance() {
-    if (over_) return true;
     bool moved = true;
     while (moved && outcome_.messages) {
       moved = advance_endpoints();
@@ -62,11 +61,9 @@ class Exchange {
       std::erase_if(open_, [](const Domain* domain) { return domain->next.window >= domain->buffer.windows(); });
     }
     std::erase_if(active_, [](const WindowEndpoint* endpoint) { return endpoint->over(); });
-    over_ = (open_.empty() && active_.empty()) || !outcome_.messages;
-    if (over_) {
-      for (Domain* const domain : visited_) domain->buffer.leave();
-    }
-    return over_;
+    if (outcome_.messages && !(open_.empty() && active_.empty())) return false;
+    for (Domain* const domain : visited_) domain->buffer.leave();
+    return true;
   }
 
   const Outcome& outcome() const { return outcome_; }
@@ -213,7 +210,6 @@ class Exchange {
   std::vector<WindowEndpoint*> active_;  // those of them that are not over
   i64 streams_ = 0;                      // of the endpoints that are led
   i64 copied_ = 0;                       // bytes copied since all endpoints were last advanced
-  bool over_ = false;
 };
 
 }  // namespace

@@ -120,9 +120,8 @@ Status check(const WindowBuffer& buffer, const StreamHeader& header) {
     return fits && answer_fits && plain && (header.parcel == 1 || header.parcel == 2) ? ok_status() : Status(malformed());
   }
   const bool empty = header.bytes == 0 && header.list_bytes == 0 && header.cache_index < 0;
-  if (header.window == buffer.windows()) return empty ? ok_status() : Status(malformed());
   if (header.window < 0 || header.window > buffer.windows()) return malformed();
-  if (header.bytes == 0) return empty ? ok_status() : Status(malformed());
+  if (header.window == buffer.windows() || header.bytes == 0) return empty ? ok_status() : Status(malformed());
   const FileRange range = buffer.window(header.window);
   const bool in_window = header.first >= 0 && header.bytes > 0 && header.first <= range.bytes() && header.bytes <= range.bytes() - header.first;
   const bool list_fits = header.list_bytes >= 0 && header.list_bytes <= range.bytes();

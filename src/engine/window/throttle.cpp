@@ -70,8 +70,7 @@ bool Throttle::may_start() {
   wants_token_ = true;
   if (state_ == State::kIdle) {
     state_ = State::kAsked;
-    if (keeps()) take(kAsk, me_);
-    if (!keeps()) tell(keeper_, kAsk);
+    say(kAsk);
   }
   if (state_ == State::kAsked) advance();
   if (state_ != State::kGranted) return false;
@@ -89,8 +88,7 @@ void Throttle::withdraw() {
 void Throttle::return_token() {
   if (!on()) return;
   MERCUTIO_ASSERT(!left_);
-  if (keeps()) take(kReturn, me_);
-  if (!keeps()) tell(keeper_, kReturn);
+  say(kReturn);
 }
 
 bool Throttle::leave() {

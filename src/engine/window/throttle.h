@@ -53,6 +53,7 @@ class Throttle {
   bool on() const { return limit_ > 0; }
   bool keeps() const { return keeper_ == me_; }
   void tell(i64 rank, const i64& word);
+  void say(const i64& word) { keeps() ? take(word, me_) : tell(keeper_, word); }   // to the keeper
   void take(i64 word, i64 rank);    // on the keeper
   void grant();                     // on the keeper
   void granted();                   // on this aggregator

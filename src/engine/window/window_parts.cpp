@@ -1,7 +1,6 @@
 #include "engine/window/window_parts.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "base/assert.h"
 
@@ -20,31 +19,25 @@ i64 window_beyond(const Plan& plan, i64 domain, i64 from, i64 offset) {
 
 }  // namespace
 
-std::pair<i64, i64> RankAccess::part_in(i64 from, i64 to) const {
-  if (end <= begin || last <= from || first >= to) return {0, 0};
-  const i64 part_begin = first >= from ? begin : std::max(begin, stream_position(from));
-  const i64 part_end = last <= to ? end : std::min(end, stream_position(to));
-  return part_begin < part_end ? std::pair{part_begin, part_end} : std::pair<i64, i64>{0, 0};
-}
-
 WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const RankAccess& access, i64 from) {
   const i64 windows = plan.windows(domain);
   const bool concerned = access.end > access.begin && plan.serves(domain, rank);
-  WindowPart part{concerned ? from : windows, 0, 0};
-  for (; part.window < windows; ++part.window) {
-    FileRange window = plan.window(domain, part.window);
-    const i64 position = window.begin <= access.first ? access.begin : access.stream_position(window.begin);
-    if (position >= access.end) break;
-    const i64 offset = access.displacement + access.filetype->offset_of(position);
+  const auto position_at = [&](i64 offset) { return offset <= access.first ? access.begin : access.stream_position(offset); };
+  for (i64 number = concerned ? from : windows; number < windows; ++number) {
+    FileRange window = plan.window(domain, number);
+    i64 begin = position_at(window.begin);
+    if (begin >= access.end) break;
+    const i64 offset = access.displacement + access.filetype->offset_of(begin);
     if (offset >= window.end) {   // far beyond this window: skip the windows in between
-      part.window = window_beyond(plan, domain, part.window, offset);
-      if (part.window == windows) break;
-      window = plan.window(domain, part.window);
+      number = window_beyond(plan, domain, number, offset);
+      if (number == windows) break;
+      window = plan.window(domain, number);
+      if (window.begin > offset) begin = position_at(window.begin);
     }
-    std::tie(part.begin, part.end) = access.part_in(window.begin, window.end);
-    if (part.empty()) continue;
-    MERCUTIO_ASSERT(part.window >= from && part.begin >= access.begin && part.end <= access.end);
-    return part;
+    const i64 end = access.last <= window.end ? access.end : std::min(access.end, access.stream_position(window.end));
+    if (begin >= end) continue;
+    MERCUTIO_ASSERT(number >= from && begin >= access.begin && end <= access.end);
+    return WindowPart{number, begin, end};
   }
   return WindowPart{windows, 0, 0};
 }

@@ -1,8 +1,6 @@
 // The part of one rank in a collective access, and its parts in the windows of a domain. Inside engine/ only.
 #pragma once
 
-#include <utility>
-
 #include "model/access.h"
 #include "model/view.h"
 #include "plan/plan.h"
@@ -19,8 +17,6 @@ struct RankAccess {
   Direction direction = Direction::kRead;
 
   i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
-  // The part of the stream range that lies in the file range [from, to); {0, 0} if empty.
-  std::pair<i64, i64> part_in(i64 from, i64 to) const;
   // A cursor over the stream bytes [from, to) that yields memory addresses, where `data` holds the file from offset
   // `window` on.
   Cursor cursor_in(std::byte* data, i64 window, i64 from, i64 to) const {

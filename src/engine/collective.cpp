@@ -158,11 +158,10 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, const Access&
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options) {
   const i64 start = file.trace ? now_ns() : 0;
   std::optional<Result<i64>> moved;
-  if (!options.individual && !options.declined && may_move_runs(file, channel)) {
+  if (!options.individual && may_move_runs(file, channel)) {
     if (file.counters) file.counters->clock.enter(Phase::kArrive);
     co_await until([&] { return channel.ticket->is_current(); });
-    options.declined = expects_runs(file, access.direction);
-    if (options.declined) moved = co_await move_runs(file, channel, access.direction, run_of(file, access, options));
+    if (file.patterns->expects_runs(access.direction)) moved = co_await move_runs(file, channel, access.direction, run_of(file, access, options));
     if (moved && options.more) *options.more = false;
   }
   if (!moved) moved = co_await enter_and_move(file, channel, access, options);

@@ -22,7 +22,6 @@ struct CollectiveOptions {
   Status entry = ok_status();   // a rank that has failed takes part without data and passes its Error here
   bool individual = false;      // all ranks know that no exchange is needed; nothing is gathered or planned
   bool alone = false;           // only this rank can move its data: then no rank moves that of others
-  bool declined = false;        // move_run_at_once() has found that the ranks don't move this access as runs
   // For an access in several rounds, each of which is a call of collective(). In: whether this rank has another round. Out, on
   // success: whether any rank has. Null: this rank has no other round. Not allowed with `individual`.
   bool* more = nullptr;
@@ -34,11 +33,7 @@ struct CollectiveOptions {
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options);
 
 // The same for a blocking call, without a task, if each rank has one run of the file and of memory (engine/runs.h). Other ranks may call collective()
-// meanwhile. Nothing: the caller goes on with collective(). Not with any of CollectiveOptions.
-struct RunsAtOnce {
-  const Pause& pause;
-  bool declined = false;        // see CollectiveOptions
-};
-std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once);
+// meanwhile. Nothing: the caller goes on with collective(), which does not try runs again. Not with any of CollectiveOptions.
+std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, const Pause& pause);
 
 }  // namespace mercutio

@@ -403,14 +403,14 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   std::optional<PatternMemory::Last>& last = remembers ? file.patterns->last(access.direction) : none;
   LayoutByRange layout;
   Entry mine = make_entry(file, access, options, last ? &*last : nullptr, layout);
-  const bool counts_runs = !options.declined && may_move_runs(file, channel);
+  const bool counts_runs = may_move_runs(file, channel);
   if (counts_runs && last && !run_of(file, access, options)) {
     i64& form = mine.repetition.words[Repetition::kForm];
     form = std::max<i64>(form, Repetition::kNoRun);
   }
   const bool reuses = remembers && may_reuse_plan(file, access.direction);
   EarlyMove early;
-  if (reuses && !options.declined && !options.alone) early = repeat_early(file, access, *last, mine.repetition);
+  if (reuses && !options.alone) early = repeat_early(file, access, *last, mine.repetition);
   Repetition repetition = mine.repetition;   // in the end, the maxima of all ranks
   const bool whole = channel.ticket && channel.ticket->arena().whole(), known = last.has_value();
   if (known && last->expected && whole) {   // as all_reduce does, which takes a frame

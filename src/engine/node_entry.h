@@ -148,7 +148,7 @@ class PatternMemory {
   bool expects_runs(Direction direction) const { return runs_[index(direction)].expected; }
   void tried_runs(Direction direction, bool moved) {
     Runs& runs = runs_[index(direction)];
-    runs = {moved, 0, moved ? 1 : std::min(2 * runs.patience, kMostPatience)};
+    runs = moved ? Runs{} : Runs{false, -1, std::min(2 * runs.patience, kMostPatience)};   // the access itself is seen, too
   }
   // Whether the ranks move their data early the next time (engine/early.h).
   static constexpr i64 kReadsBeforeEarly = 1, kWritesBeforeEarly = 16;
@@ -162,7 +162,7 @@ class PatternMemory {
     if (own && !may && direction == Direction::kWrite && moves_early(direction)) early.is_over = true;
     early.accesses = own && may ? early.accesses + 1 : 0;
   }
-  // Of an access that was not tried: whether its pattern has runs.
+  // Of an access that was not moved as runs: whether its pattern has them.
   void saw_runs(Direction direction, bool runs) {
     Runs& last = runs_[index(direction)];
     last.expected = runs && ++last.since >= last.patience;

@@ -47,11 +47,7 @@ class OneRank {
     const Hints defaults;
     unhinted.hints = &defaults;
     const std::optional<IoPiece> mine = run_of(unhinted, owned.access, options);
-    if (waits_at_once() && mine) {
-      RunsAtOnce how{pause};
-      at_once = move_run_at_once(file_, channel, owned.access.direction, *mine, how);
-      options.declined = how.declined;
-    }
+    if (waits_at_once() && mine) at_once = move_run_at_once(file_, channel, owned.access.direction, *mine, pause);
     Result<i64> moved = at_once ? *std::move(at_once) : run(collective(file_, channel, owned.access, options), backoff);
     counters_.clock.stop();
     allocations_ = allocations - allocated;

@@ -19,8 +19,6 @@ bool may_move_runs(const EngineFile& file, const Channel& channel) {
   return ranks > 1 && ranks <= RunAccess::kMostRanks;
 }
 
-bool expects_runs(const EngineFile& file, Direction direction) { return file.patterns->expects_runs(direction); }
-
 bool are_runs(const Gathered& all) {
   const Pattern& pattern = all.pattern;
   if (pattern.contiguous != pattern.participants || all.choices.hints.buffering == static_cast<i64>(Toggle::kEnable)) return false;
@@ -159,14 +157,13 @@ Status RunAccess::lead() {
   return file_.storage->flush();
 }
 
-std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, RunsAtOnce& at_once) {
-  if (!may_move_runs(file, channel) || !channel.ticket->is_current() || !expects_runs(file, direction)) return std::nullopt;
+std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channel& channel, Direction direction, const IoPiece& mine, const Pause& pause) {
+  if (!may_move_runs(file, channel) || !channel.ticket->is_current() || !file.patterns->expects_runs(direction)) return std::nullopt;
   RunAccess access(file, channel, direction, hints_permit_runs(file, direction) ? std::optional(mine) : std::nullopt);
-  if (Status met = gather_at_once(channel, access.entry(), at_once.pause); !met) return std::move(met).error();
-  at_once.declined = !access.decide();
-  if (at_once.declined) return std::nullopt;
+  if (Status met = gather_at_once(channel, access.entry(), pause); !met) return std::move(met).error();
+  if (!access.decide()) return std::nullopt;
   if (access.is_over()) return access.moved();
-  if (Status all = agree_at_once(channel, access.move(), {}, at_once.pause); !all) return std::move(all).error();
+  if (Status all = agree_at_once(channel, access.move(), {}, pause); !all) return std::move(all).error();
   return access.moved();
 }
 

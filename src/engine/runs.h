@@ -17,9 +17,8 @@
 
 namespace mercutio {
 
-// All ranks get the same answer: the first for all accesses of a file, the second for those that hold the ticket now.
+// All ranks get the same answer, for all accesses of a file.
 bool may_move_runs(const EngineFile& file, const Channel& channel);
-bool expects_runs(const EngineFile& file, Direction direction);
 // Whether the next access may be moved so, after one of this pattern that was not tried.
 bool are_runs(const Gathered& all);
 

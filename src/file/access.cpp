@@ -314,9 +314,7 @@ std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, Begun& 
   }
   in_flight_->wait_tag(begun.channel.tag, *context_.progress, *comm_);
   const Pause pausing = [this](i64 looks) { return pause(looks); };
-  RunsAtOnce at_once{pausing};
-  std::optional<Result<i64>> moved = move_run_at_once(engine, begun.channel, call.direction, run, at_once);
-  begun.declined = at_once.declined;
+  std::optional<Result<i64>> moved = move_run_at_once(engine, begun.channel, call.direction, run, pausing);
   if (!moved) return std::nullopt;
   if (!*moved && comm_->failed(/*may_call=*/true)) moved = rank_died();   // whatever it broke first
   if (begun.taken) finish_pointer(taken, *moved ? **moved : 0);
@@ -358,7 +356,6 @@ Result<i64> OpenFile::access_checked(AccessCall& call) {
 
 Result<i64> OpenFile::access_together(AccessCall& call, Look look, Begun& begun, Operation& together) {
   together.channel = std::move(begun.channel);
-  together.declined = begun.declined;
   prepare(call, look, together);
   together.engine.adapter = adapter_for(together.engine);
   if (together.ordered) place_together(together);

@@ -109,7 +109,6 @@ class OpenFile final : public File {
     std::optional<Ticket> ticket;   // first member: destroyed after the channel that refers to it
     Channel channel;
     std::optional<Taken> taken;   // by the individual pointer
-    bool declined = false;        // see CollectiveOptions
     Operation* watched = nullptr;   // the access, if somebody is told of it
   };
 

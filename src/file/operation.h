@@ -37,7 +37,6 @@ struct Operation {
   bool individual = false;   // see CollectiveOptions; found by ordered accesses
   bool atomic = false;
   bool alone = false;        // see CollectiveOptions
-  bool declined = false;     // see CollectiveOptions
   Memory memory;
   TypeSpecRef memory_spec;
   DeviceMemoryRef device;    // whose memory it is; null: the processor's

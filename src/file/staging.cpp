@@ -337,14 +337,12 @@ class Rounds {
 Task<Result<i64>> move_in_rounds(std::shared_ptr<Operation> operation) {
   begin_together(*operation);
   Rounds rounds(*operation);
-  bool declined = operation->declined;
   for (bool more = true; more;) {
     Access access = rounds.next();
     more = rounds.more();
     CollectiveOptions options;
     options.atomic = operation->atomic;
     options.alone = operation->alone;
-    options.declined = std::exchange(declined, false);
     options.entry = rounds.entry();
     options.individual = operation->individual;
     options.more = operation->individual ? nullptr : &more;

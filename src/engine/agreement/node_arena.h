@@ -3,6 +3,7 @@
 //
 // One operation uses the arena at a time, in the order of tickets. Tickets are issued in the same order on all ranks. An operation
 // begins and ends with a gather, which may be the same one, so no rank still reads the counters of one operation when the next begins.
+// Only a result may be published once without a gather before it (may_publish()).
 // All counters only grow, over all operations and files that use the segment. None is ever reset.
 #pragma once
 

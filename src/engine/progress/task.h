@@ -1,5 +1,5 @@
 // Task: the coroutine that executes a collective. Blocking calls poll it to its end. Progress polls the tasks of
-// nonblocking calls. A File keeps the task of a split collective between _begin and _end.
+// nonblocking and split calls.
 //
 // A coroutine suspends only in `co_await until(predicate)`. Only the innermost predicate is polled. An exception that leaves a task
 // becomes its result, as an Error.

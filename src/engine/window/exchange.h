@@ -18,7 +18,7 @@
 // slot, and the leader continues until the parcel is full or the domain ends, and then sends the parcel.
 //
 // Memory: `depth` windows with valid maps for each node buffer, plus one window for each that is in flight between nodes. Time
-// besides the copies: two look-ups of O(depth log n) per window and rank.
+// besides the copies: three look-ups of O(depth log n) per window and rank.
 #pragma once
 
 #include "engine/agreement/collectives.h"

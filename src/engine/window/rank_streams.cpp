@@ -7,7 +7,7 @@
 // before it are finished, so its stream has fewer than plan.depth windows in flight, and only windows of the same number hold
 // packed memory. Their aggregators receive these, because they know that no rank has data in earlier windows.
 //
-// Memory: that of PackedMemory. Time besides the copies: O(log domains) and two look-ups of O(depth log n) per window.
+// Memory: that of PackedMemory. Time besides the copies: O(log domains) and three look-ups of O(depth log n) per window.
 #include <algorithm>
 #include <deque>
 #include <functional>

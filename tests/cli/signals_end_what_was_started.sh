@@ -26,6 +26,7 @@ ends_at() {   # ends_at SIGNAL NAME COMMAND...: what it started is gone, too
   # A job in the background of a script ignores INT.
   python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.environ.update({"LD_PRELOAD": os.environ["PRELOAD"]} if "PRELOAD" in os.environ else {})
 os.execv(sys.argv[1], sys.argv[1:])' "$MERCUTIO" "$@" >"$scratch/out" 2>&1 &
   pid=$!
   for ((i = 0; i < 200; i++)); do [ ! -s "$STARTED" ] || break; sleep 0.1; done
@@ -51,3 +52,20 @@ for signal in INT TERM HUP; do
   ends_at "$signal" report report "$scratch/old.trace" -o "$scratch/page.html"
   ends_at "$signal" bench bench --mpi "$scratch/bin/mpirun" --io host --ranks 1 --bytes 64KiB --dir "$scratch/data"
 done
+
+# Also where the signal comes before the command goes on behind the start of a child, which is already there.
+cat >"$scratch/late.c" <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+__attribute__((constructor)) static void alone(void) { unsetenv("LD_PRELOAD"); }
+pid_t fork(void) {
+  pid_t (*next)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
+  pid_t child = next();
+  if (child > 0) sleep(20);   // until a signal
+  return child;
+}
+C
+cc -shared -fPIC "$scratch/late.c" -o "$scratch/late.so" -ldl
+PRELOAD="$scratch/late.so" ends_at TERM late_report report "$scratch/old.trace" -o "$scratch/page.html"

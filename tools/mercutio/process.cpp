@@ -70,11 +70,10 @@ bool make_pipe(int (&ends)[2]) {
   return false;
 }
 
-// Until the output's end and the child's, the deadline, or a signal.
-void read_until_end(int fd, pid_t child, int timeout_seconds, std::string& text) {
+// Until the output's end and the child's, the deadline, or a signal beyond those `stops_before` the child's start.
+void read_until_end(int fd, pid_t child, int timeout_seconds, sig_atomic_t stops_before, std::string& text) {
   constexpr int kWaitMs = 200;   // a signal may come right before poll
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_seconds);
-  const sig_atomic_t stops_before = stops;
   int wait_ms = kWaitMs;
   bool open = true;
   char buffer[4096];
@@ -129,9 +128,10 @@ bool stop_wanted() {
 
 Output capture(const std::vector<std::string>& words, int timeout_seconds) {
   const SignalHold hold;
+  const sig_atomic_t stops_before = stops;
   Output output;
   int ends[2];
-  if (words.empty() || (stop_wanted() && !goes_on) || !make_pipe(ends)) return output;
+  if (words.empty() || (stops_before > 0 && !goes_on) || !make_pipe(ends)) return output;
   std::vector<char*> arguments = argument_vector(words);
   const pid_t child = fork();
   if (child == 0) {
@@ -146,7 +146,7 @@ Output capture(const std::vector<std::string>& words, int timeout_seconds) {
   }
   close(ends[1]);
   if (child > 0) {
-    read_until_end(ends[0], child, timeout_seconds, output.text);
+    read_until_end(ends[0], child, timeout_seconds, stops_before, output.text);
     int status = 0;
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }

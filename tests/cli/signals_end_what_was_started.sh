@@ -35,6 +35,7 @@ os.execv(sys.argv[1], sys.argv[1:])' "$MERCUTIO" "$@" >"$scratch/out" 2>&1 &
   for ((i = 0; i < 150; i++)); do alive "$pid" || break; sleep 0.1; done
   ! alive "$pid" || { kill -KILL "$pid"; fail "$name goes on after $signal"; }
   wait "$pid" || true
+  for ((i = 0; i < 150; i++)); do alive "$(cat "$STARTED")" || break; sleep 0.1; done   # killed, but not waited for
   ! alive "$(cat "$STARTED")" || { kill "$(cat "$STARTED")"; fail "$name leaves a process behind after $signal"; }
   left="$(find "$scratch/tmp" "$scratch/data" -mindepth 1)"
   [ -z "$left" ] || fail "$name leaves files behind: $left"

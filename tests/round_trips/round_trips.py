@@ -32,7 +32,10 @@ class Relay:
 
     def refuse(self):
         """Until admit(), new connections. Others go on."""
-        self.loop.call_soon_threadsafe(self.server.close)
+        asyncio.run_coroutine_threadsafe(self.leave(), self.loop).result()
+
+    async def leave(self):
+        self.server.close()
 
     async def listen(self):
         listener = socket.socket()

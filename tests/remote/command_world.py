@@ -98,6 +98,13 @@ def ends(pids, seconds=30):
     return False
 
 
+def terminate(pids):
+    """Those that are still there: a server that was told to end, or is idle, may go at any moment."""
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+
 def runs(text):
     """The processes with this text in their command lines."""
     found = set()
@@ -137,6 +144,5 @@ def world():
         for server in servers:
             server.kill()
             server.wait()
-        for pid in processes():   # they went to the background
-            os.kill(pid, signal.SIGTERM)
+        terminate(processes())   # they went to the background
         shutil.rmtree(folder, ignore_errors=True)

@@ -12,7 +12,7 @@ import time
 
 import own_sshd
 from command_world import (connect, content, ends, environment, export, folder, free_port, keeps_nothing, local, mercutio, processes,
-                           programs, run, runs, servers, stopped_copy, takes_number, world)
+                           programs, run, runs, servers, stopped_copy, takes_number, terminate, world)
 
 
 def lives_on():
@@ -302,8 +302,7 @@ def forwards():
     again = processes()
     connect("cut", "--ssh", ssh, "--forward", "127.0.0.1")
     port = (folder / "connections" / "cut").read_text().split("server 127.0.0.1 ")[1].split()[0]
-    for carries in runs(f"127.0.0.1:{port}:"):
-        os.kill(carries, signal.SIGTERM)
+    terminate(runs(f"127.0.0.1:{port}:"))
     for _ in range(200):
         if not runs(f"127.0.0.1:{port}:"):
             break
@@ -312,8 +311,7 @@ def forwards():
     assert (folder / "connections" / "cut").exists() and processes() - again
     assert "could not be told to end" in connect("cut", "--via", "env")
     run("disconnect", "cut")
-    for left in processes() - again:
-        os.kill(left, signal.SIGTERM)
+    terminate(processes() - again)
     assert ends(processes() - again)
     way = f"/proc/{server}/stat"
     assert runs(way), "ssh carries data as long as the server lives"

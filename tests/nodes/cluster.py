@@ -167,10 +167,8 @@ class Cluster:
         os.chmod(launcher, 0o755)
         self.switch = Node(self.state, "switch")
         for name in self.names:
-            # Open MPI 4 removes its folder when it is empty, even where another job is about to use it.
-            folder = os.path.join(self.state, "tmp-" + name, "ompi.%s.%d" % (name, os.getuid()))
-            os.makedirs(folder, mode=0o700)
-            open(os.path.join(folder, "kept"), "w").close()
+            # Open MPI 4 removes its folder when no other one is in it, even where another job is about to use it (tests/openmpi_folder.cmake).
+            os.makedirs(os.path.join(self.state, "tmp-" + name, "ompi.%s.%d" % (name, os.getuid()), "kept"))
             self.nodes.append(Node(self.state, name))
         for node in [self.switch] + self.nodes:
             node.wait(self.state)

@@ -37,7 +37,7 @@ exec %(sshd)s -D -e -f %(path)s
 SSHD = """ListenAddress %(address)s
 HostKey %(keys)s/host
 AuthorizedKeysFile %(keys)s/user.pub
-SetEnv MERCUTIO_TEST_NODES=%(state)s HOME=%(home)s
+SetEnv MERCUTIO_TEST_NODES=%(state)s HOME=%(home)s TMPDIR=%(state)s/tmp-%(name)s
 StrictModes no
 UsePAM no
 PidFile none
@@ -209,7 +209,7 @@ class Clusters(cluster.Cluster):
         for i, name in ((GATEWAY, "gateway"), (FAR0, "far0")):
             path = os.path.join(keys, "sshd-" + name)
             with open(path, "w") as out:
-                out.write(SSHD % dict(address=ADDRESSES[i], keys=keys, state=self.state, home=os.path.join(self.far, "home")))
+                out.write(SSHD % dict(address=ADDRESSES[i], name=name, keys=keys, state=self.state, home=os.path.join(self.far, "home")))
             self.start(name, "sh", "-c", START_SSHD % dict(sshd=sshd, path=path))
         with open(os.path.join(keys, "config"), "w") as out:
             out.write(SSH % dict(keys=keys, far0=ADDRESSES[FAR0], gateway=ADDRESSES[GATEWAY]))

@@ -21,9 +21,11 @@ for mpi in mpich openmpi; do
   use_mpi "$mpi" || continue
   "mpicc.$mpi" -O1 -o app app.c
   run() { timeout 60 "$MERCUTIO" run "$@" -- "mpirun.$mpi" "${flags[@]}" ./app; }
-  timeout 60 cat pipe >got &
-  run --report=pipe
-  wait $!
+  exec 3<>pipe   # somebody reads before the job writes
+  run --report=pipe 3<&-
+  exec 4<pipe 3<&-
+  timeout 60 cat <&4 >got
+  exec 4<&-
   contains "$(cat got)" "mercutio: app, 2 ranks"
   run --report=link
   contains "$(cat file)" "mercutio: app, 2 ranks"

@@ -319,7 +319,7 @@ def forwards():
     assert ends({server})
     if not takes_number(server):
         print("no process can be given a number here: a number that is used again is not tested")
-    for _ in range(200):
+    for _ in range(1200):   # ssh looks every five seconds
         if not runs(way):
             return
         time.sleep(0.05)

@@ -41,7 +41,7 @@ for flavour in mpich openmpi; do
   for _ in 1 2 3 4 5 6; do
     rm -f left
     code=0
-    MERCUTIO_SHARED_POINTER=window timeout 20 "$MERCUTIO" run -- "mpirun.$flavour" "${flags[@]}" "$scratch/app.$flavour" "$scratch/file" >/dev/null 2>&1 || code=$?
+    MERCUTIO_SHARED_POINTER=window timeout 60 "$MERCUTIO" run -- "mpirun.$flavour" "${flags[@]}" "$scratch/app.$flavour" "$scratch/file" >/dev/null 2>&1 || code=$?
     [ "$code" -ne 124 ] || fail "$flavour: the program did not end"   # MPICH's mpirun may kill the others first
     [ -e left ] || fail "$flavour: the handler was not called"
   done

@@ -85,7 +85,10 @@ for mpi in mpich openmpi; do
   chmod +x "$slow"
   timeout 100 "$MERCUTIO" tune --verbose --trials 30 --search cb_nodes=1,2 --search cb_buffer_size=1MiB,2MiB --json stopped.json -- "${launcher[@]}" "./$slow" ./app in >out 2>err &
   tuner=$!
-  for _ in {1..300}; do ! grep -q "^run 1:" err || break; sleep 0.1; done
+  until grep -q "^run 1:" err; do
+    kill -0 "$tuner" 2>/dev/null || fail "it ended before its first run: $(cat err)"
+    sleep 0.1
+  done
   sleep 0.5
   kill -INT "$(pgrep -P "$tuner")"
   code=0

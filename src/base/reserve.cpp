@@ -62,16 +62,16 @@ class Reserve {
 constinit Reserve reserve;
 
 void Reserve::no_memory() {
-  if (UsesReserve::here() && reserve.give_back()) return;
+  if (UsesReserve::here() && (reserve.give_back() || UsesReserve::tries_again())) return;
   if (reserve.earlier_) return reserve.earlier_();
   throw std::bad_alloc();
 }
 
 }  // namespace
 
-int& UsesReserve::uses() {
-  static thread_local int of_this_thread = 0;
-  return of_this_thread;
+UsesReserve::Uses& UsesReserve::of_this_thread() {
+  static thread_local constinit Uses uses;
+  return uses;
 }
 
 Status hold_reserve() {

@@ -2,8 +2,9 @@
 //
 // A rank that runs out of memory in the middle of a collective call cannot leave it: the others wait for its messages. So a
 // rank takes part only if its process holds the whole reserve; otherwise it joins with an Error. If an allocation fails later,
-// one block of the reserve is returned to the system and the allocation is tried again. Code that needs buffers larger than
-// the largest block can do without them.
+// one block of the reserve is returned to the system and the allocation is tried again. After the last block it is still tried some
+// more times, as other threads and processes give memory back, too. Code that needs buffers larger than the largest block can do
+// without them.
 //
 // The reserve costs address space but no memory, as its blocks are never written. Successful allocations cost nothing extra.
 #pragma once
@@ -20,28 +21,36 @@ Status hold_reserve();
 // During its lifetime, allocations of this thread may use the reserve.
 class UsesReserve {
  public:
-  UsesReserve() : mine_(uses()) { ++mine_; }
-  ~UsesReserve() { --mine_; }
+  UsesReserve() : mine_(of_this_thread()) {
+    if (mine_.depth++ == 0) mine_.tries = kTries;
+  }
+  ~UsesReserve() { --mine_.depth; }
   UsesReserve(const UsesReserve&) = delete;
   UsesReserve& operator=(const UsesReserve&) = delete;
-  static bool here() { return uses() > 0; }
+  static bool here() { return of_this_thread().depth > 0; }
+  // Whether an allocation is to be tried once more without a block. The outermost of these objects permits it kTries times.
+  static bool tries_again() { return of_this_thread().tries-- > 0; }
+  static constexpr int kTries = 1000;
 
  private:
   friend class SparesReserve;
-  static int& uses();   // of this thread: looked up once, which takes nanoseconds in a library that is loaded late
-  int& mine_;
+  struct Uses {
+    int depth = 0, tries = 0;
+  };
+  static Uses& of_this_thread();   // looked up once, which takes nanoseconds in a library that is loaded late
+  Uses& mine_;
 };
 
 // The opposite: for allocations whose failure the caller can handle.
 class SparesReserve {
  public:
-  SparesReserve() : uses_(std::exchange(UsesReserve::uses(), 0)) {}
-  ~SparesReserve() { UsesReserve::uses() = uses_; }
+  SparesReserve() : depth_(std::exchange(UsesReserve::of_this_thread().depth, 0)) {}
+  ~SparesReserve() { UsesReserve::of_this_thread().depth = depth_; }
   SparesReserve(const SparesReserve&) = delete;
   SparesReserve& operator=(const SparesReserve&) = delete;
 
  private:
-  const int uses_;
+  const int depth_;
 };
 
 }  // namespace mercutio

@@ -14,7 +14,9 @@ thread_local Heap heap;
 namespace {
 
 bool fails(std::size_t bytes) {
-  const bool failing = heap.short_of_memory && (heap.until_failure-- == 0 || static_cast<long>(bytes) > heap.bytes_left);
+  if (!heap.short_of_memory) return false;
+  const bool in_turn = heap.every > 0 && ++heap.allocations % heap.every == 0;
+  const bool failing = heap.until_failure-- == 0 || static_cast<long>(bytes) > heap.bytes_left || in_turn;
   if (failing) ++heap.failures;
   return failing;
 }

@@ -10,5 +10,7 @@ struct Heap {
   long until_failure = -1;     // allocations before the one that fails; -1: none fails by number
   long bytes_left = LONG_MAX;
   long failures = 0;
+  long every = 0;              // each allocation whose number is a multiple of it fails; 0: none by this
+  long allocations = 0;
 };
 extern thread_local Heap heap;

@@ -1,5 +1,5 @@
 // Memory that can't be had, on one rank: the n-th allocation of a call fails once, for every n, or allocations fail as
-// soon as the rank has taken a number of bytes. After each: nobody hangs (the test's time limit is the watchdog), all
+// soon as the rank has taken a number of bytes, or now and then. After each: nobody hangs (the test's time limit is the watchdog), all
 // ranks report the same, success means the right bytes, and the next call on the same file works.
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -41,13 +41,14 @@ using namespace mercutio::testing;
 struct Shortage {
   long until_failure = -1;
   long bytes_left = LONG_MAX;
+  long every = 0;
 };
 
 // Runs a call of the rank without memory; `failures`: how often it could not have any.
 template <class Call>
 auto short_of_memory(const Shortage& shortage, long& failures, Call call) -> decltype(call()) {
   EXPECT_TRUE(hold_reserve().ok());
-  heap = Heap{true, shortage.until_failure, shortage.bytes_left, 0};
+  heap = Heap{true, shortage.until_failure, shortage.bytes_left, 0, shortage.every};
   auto result = attempt(call);
   failures = heap.failures;
   heap = Heap{};
@@ -182,6 +183,17 @@ TEST_P(MemoryFault, SoManyBytes) {
       ASSERT_TRUE(ran.right);
       if (ran.failures == 0) break;
     }
+  }
+}
+
+TEST_P(MemoryFault, NowAndThen) {
+  for (const long every : {2, 3, 7}) {
+    SCOPED_TRACE("every " + std::to_string(every));
+    Ran ran;
+    run_access(GetParam(), /*victim=*/0, {.every = every}, ran);
+    expect_same(ran.results);
+    ASSERT_TRUE(ran.right);
+    EXPECT_GT(ran.failures, 0);
   }
 }
 
@@ -337,6 +349,10 @@ void sweep(RunIt run_it) {
     for (long bytes = 0; !::testing::Test::HasFailure(); bytes += 64 + bytes / 8) {
       SCOPED_TRACE("victim " + std::to_string(victim) + ", bytes " + std::to_string(bytes));
       if (run_it(victim, Shortage{-1, bytes}) == 0) break;
+    }
+    for (const long every : {2, 3, 7}) {
+      SCOPED_TRACE("victim " + std::to_string(victim) + ", every " + std::to_string(every));
+      (void)run_it(victim, Shortage{.every = every});
     }
   }
 }

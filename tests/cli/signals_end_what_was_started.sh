@@ -64,7 +64,7 @@ __attribute__((constructor)) static void alone(void) { unsetenv("LD_PRELOAD"); }
 pid_t fork(void) {
   pid_t (*next)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
   pid_t child = next();
-  if (child > 0) sleep(20);   // until a signal
+  if (child > 0) sleep(5);   // or until a signal, which may have come before it begins
   return child;
 }
 C

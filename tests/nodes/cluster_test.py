@@ -50,7 +50,7 @@ class Nodes(unittest.TestCase):
             send(nodes, 1 << 20)
             sent = [now - then for now, then in zip(nodes.sent(), before)]
             self.assertGreater(sent[0], 1 << 20)
-            self.assertLess(sent[0], 1.1 * (1 << 20))
+            self.assertLess(sent[0], 1.5 * (1 << 20))   # headers, and on a busy machine some that is sent again
             self.assertLess(sent[1] + sent[2], 1 << 16)
             if pairs:
                 self.assertGreater(nodes.sent_to()[0][1], 1 << 20)

@@ -96,7 +96,7 @@ Status OpenFile::agreed(Status mine, Arrival* arrival) {
 
 Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action, Arrival* arrival) {
   // One reduction to minima: the maximum of v is the complement of the minimum of ~v.
-  i64 room[kMostAgreedValues + 1];
+  i64 room[kMostAgreedValues];
   const size_t work = 2 * lowest.size();   // where the time of each rank's work is, if anybody asks for it: as in agreed()
   const std::span<i64> values(room, work + (arrival ? 1 : 0));
   const i64 start_ns = arrival ? arrival->start_ns : 0;

@@ -88,7 +88,7 @@ void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 
 // Agreement: ok only if every rank is ok. Otherwise every rank gets an Error of the class of the lowest failing rank, whose text
 // names that rank and its host. Costs one all_reduce if all ranks are ok. The same all_reduce computes the minima of the ranks' values.
-inline constexpr size_t kMostAgreedValues = 20;
+inline constexpr size_t kMostAgreedValues = 21;   // the lowest and the highest of ten, and a time
 Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest = {});
 // The same for a blocking call whose ticket is current, if one node holds all ranks.
 Status agree_at_once(const Channel& channel, Status mine, std::span<i64> lowest, const Pause& pause);

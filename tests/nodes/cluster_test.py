@@ -46,11 +46,16 @@ def processes_with(word):
 class Nodes(unittest.TestCase):
     def test_links_count_what_is_sent(self):
         with cluster.Cluster(3) as nodes:
-            before, pairs = nodes.sent(), nodes.sent_to()
-            send(nodes, 1 << 20)
-            sent = [now - then for now, then in zip(nodes.sent(), before)]
+            pairs = nodes.sent_to()
+
+            def counted():
+                before = nodes.sent()
+                send(nodes, 1 << 20)
+                return [now - then for now, then in zip(nodes.sent(), before)]
+
+            sent = min(counted() for _ in range(3))   # on a busy machine TCP sends some bytes again
             self.assertGreater(sent[0], 1 << 20)
-            self.assertLess(sent[0], 1.5 * (1 << 20))   # headers, and on a busy machine some that is sent again
+            self.assertLess(sent[0], 1.1 * (1 << 20))
             self.assertLess(sent[1] + sent[2], 1 << 16)
             if pairs:
                 self.assertGreater(nodes.sent_to()[0][1], 1 << 20)

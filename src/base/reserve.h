@@ -22,13 +22,14 @@ Status hold_reserve();
 class UsesReserve {
  public:
   UsesReserve() : mine_(of_this_thread()) {
-    if (mine_.depth++ == 0) mine_.tries = kTries;
+    ++mine_.depth;
+    mine_.tries = kTries;
   }
   ~UsesReserve() { --mine_.depth; }
   UsesReserve(const UsesReserve&) = delete;
   UsesReserve& operator=(const UsesReserve&) = delete;
   static bool here() { return of_this_thread().depth > 0; }
-  // Whether an allocation is to be tried once more without a block. The outermost of these objects permits it kTries times.
+  // Whether an allocation is to be tried once more without a block. Each of these objects permits it kTries times from its begin on.
   static bool tries_again() { return of_this_thread().tries-- > 0; }
   static constexpr int kTries = 1000;
 

@@ -1,6 +1,10 @@
 // Which group of ranks serves the files of a communicator: one that is kept, one that other files use, or a new one.
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -204,6 +208,23 @@ struct Found {
   bool alone;   // by the communicator alone
 };
 
+// What the ranks say of the group to take. Of each word the largest counts.
+struct Proposal {
+  std::int64_t id, minus_id;   // of the group that the rank has found; 0: none
+  std::int64_t forget;         // 1: the communicator can't keep its group
+  std::int64_t tags, memory;   // what rank 0 has drawn
+  GroupStart start;            // of rank 0
+};
+using ProposalWords = std::array<std::int64_t, sizeof(Proposal) / sizeof(std::int64_t)>;
+
+int agree(MPI_Comm user, int rank, Proposal& proposal) {
+  auto mine = std::bit_cast<ProposalWords>(proposal), all = mine;
+  if (rank != 0) std::fill(mine.begin() + offsetof(Proposal, start) / sizeof(std::int64_t), mine.end(), INT64_MIN);
+  const int code = PMPI_Allreduce(mine.data(), all.data(), static_cast<int>(all.size()), MPI_INT64_T, MPI_MAX, user);
+  if (code == MPI_SUCCESS) proposal = std::bit_cast<Proposal>(all);
+  return code;
+}
+
 Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
   const bool of_world = is_of_world(user);
   const bool is_kept = of_world && !found;
@@ -211,20 +232,24 @@ Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
   const bool wanted = (is_kept && found) || (kept_groups().has_room() && (of_world || !reaches_other_worlds(user)));
   const bool keep = can_remember(user) && wanted;
   const i64 id = found ? found->id() : 0;
-  const FilePlace drawn = id != 0 && found->rank() == 0 ? found->draw() : kNoPlace;
-  std::int64_t mine[] = {id, -id, keep ? 0 : 1, drawn.tags, drawn.memory}, all[5] = {};
-  std::copy(std::begin(mine), std::end(mine), all);
-  const int code = size > 1 ? PMPI_Allreduce(mine, all, 5, MPI_INT64_T, MPI_MAX, user) : MPI_SUCCESS;
-  if (code == MPI_SUCCESS && all[0] != 0 && all[0] == -all[1]) {
-    MERCUTIO_LET(const FilePlace place, found->claim({all[3], all[4]}));
-    return Found{std::move(found), place, all[2] == 0, !is_kept};
+  int rank = 0;
+  OfferedMemory offered;
+  PMPI_Comm_rank(user, &rank);
+  const bool draws = id != 0 && rank == 0;
+  const FilePlace drawn = draws ? found->draw() : kNoPlace;
+  Proposal all{id, -id, keep ? 0 : 1, drawn.tags, drawn.memory, {}};
+  if (rank == 0) all.start = start_group(size, draws ? nullptr : &offered);
+  const int code = size > 1 ? agree(user, rank, all) : MPI_SUCCESS;
+  if (code == MPI_SUCCESS && all.id != 0 && all.id == -all.minus_id) {
+    MERCUTIO_LET(const FilePlace place, found->claim({all.tags, all.memory}));
+    return Found{std::move(found), place, all.forget == 0, !is_kept};
   }
   if (drawn != kNoPlace) found->give_back(drawn);
   if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code, user);
-  MERCUTIO_LET(RankGroupRef made, RankGroup::make(user));
+  MERCUTIO_LET(RankGroupRef made, RankGroup::make(user, all.start, offered));
   const FilePlace first = made->draw();   // the same on all ranks, as nobody else has the group yet
-  if (all[2] == 0 && of_world) kept_groups().keep(made);
-  return Found{std::move(made), first, all[2] == 0, !of_world};
+  if (all.forget == 0 && of_world) kept_groups().keep(made);
+  return Found{std::move(made), first, all.forget == 0, !of_world};
 }
 
 }  // namespace

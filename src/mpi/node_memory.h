@@ -27,7 +27,7 @@ class NodeMemory {
 
 // How the other ranks find the memory that one rank has created. Sent as bytes, also to ranks of other nodes, where the same path may name something else.
 struct MemoryPlace {
-  char path[256] = "";   // empty: it could not be created
+  char path[64] = "";   // empty: it could not be created
   std::int64_t device = 0, inode = 0, bytes = 0;
   std::int64_t token = 0;   // a random number, which follows the memory in its file
 };

@@ -15,12 +15,6 @@
 
 namespace mercutio {
 
-// What rank 0 says first: the group's number, how to make counters, and memory for all ranks in case that all are on its node.
-struct GroupStart {
-  std::int64_t id = 0, slots_way = 0, slots_number = 0;
-  MemoryPlace place;
-};
-
 // What a rank says of itself.
 struct Member {
   int leader = -1;   // the lowest of the ranks that share memory with this one, whatever their hosts are called; -1: a failure
@@ -43,22 +37,6 @@ constexpr i64 kKeptSegments = 4;
 i64 segment_bytes(int ranks) { return MpiSegment::doorbell_bytes(ranks) + ranks * kSegmentBytesPerRank; }
 
 constexpr int kMostOnOneNode = 1024;   // larger groups are expected to have several nodes
-
-// Rank 0 offers memory for all ranks. Where all of them can map it they are one node. No communicator has to be made to find that out, which is
-// most of what a group costs.
-Status offer_to_all(MPI_Comm user, int rank, int size, GroupStart& start, OwnNode& node) {
-  if (rank == 0) {
-    const SlotsWish wish = wish_for_slots();
-    start = {static_cast<std::int64_t>(random_number() >> 1) | 1, wish.way, wish.number, {}};
-    if (size > 1 && size <= kMostOnOneNode && !mpi_divides_nodes()) start.place = node.offered.offer(OfferedMemory::Kind::kAnonymous, segment_bytes(size) + kCounterMemoryBytes);
-  }
-  if (size == 1) return ok_status();
-  const int code = PMPI_Bcast(&start, sizeof start, MPI_BYTE, 0, user);
-  if (code != MPI_SUCCESS) return mpi_error("MPI_Bcast", code, user);
-  node.memory = node.offered.map(start.place);
-  node.ranks = size;
-  return ok_status();
-}
 
 // Before the group's communicator is made, so that both need one context of the MPI's at a time.
 Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
@@ -170,18 +148,25 @@ bool all_mapped(const std::vector<Member>& members) {
 
 }  // namespace
 
-Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
+GroupStart start_group(int size, OfferedMemory* offered) {
+  const SlotsWish wish = wish_for_slots();
+  GroupStart start{static_cast<std::int64_t>(random_number() >> 1) | 1, wish.way, wish.number, {}};
+  if (offered && size > 1 && size <= kMostOnOneNode && !mpi_divides_nodes())
+    start.place = offered->offer(OfferedMemory::Kind::kAnonymous, segment_bytes(size) + kCounterMemoryBytes);
+  return start;
+}
+
+Result<RankGroupRef> RankGroup::make(MPI_Comm user, const GroupStart& start, OfferedMemory& offered) {
   RankGroupRef group(new RankGroup);
   PMPI_Comm_rank(user, &group->rank_);
   PMPI_Comm_size(user, &group->size_);
-  GroupStart start;
-  OwnNode whole, part;   // the node, if there is only one; otherwise
-  MERCUTIO_TRY(offer_to_all(user, group->rank_, group->size_, start, whole));
-  Member mine{.leader = 0, .numa = group->size_ > 1 ? static_cast<int>(numa_domain()) : -1, .mapped = whole.memory ? 1 : 0};
+  OwnNode part;   // the node if there are several
+  std::shared_ptr<NodeMemory> whole = offered.map(start.place);
+  Member mine{.leader = 0, .numa = group->size_ > 1 ? static_cast<int>(numa_domain()) : -1, .mapped = whole ? 1 : 0};
   MERCUTIO_LET(std::vector<Member> members, group->gather(user, mine));
   const bool one_node = group->size_ == 1 || all_mapped(members);
   if (!one_node) {
-    whole.memory = nullptr;
+    whole = nullptr;
     const Status found = find_node(user, group->rank_, group->size_, part);
     mine.leader = found ? part.leader : -1;
     mine.mapped = part.memory ? 1 : 0;
@@ -198,7 +183,7 @@ Result<RankGroupRef> RankGroup::make(MPI_Comm user) {
   MERCUTIO_TRY(group->set_topology(members));
   if (group->failures_.reported()) group->failures_.poll(group->comm_, 0);   // a first probe may take as long as the rest
   if (group->failures_.known()) return rank_died();
-  group->share(start, all_mapped(members) ? std::move(one_node ? whole.memory : part.memory) : nullptr);
+  group->share(start, all_mapped(members) ? std::move(one_node ? whole : part.memory) : nullptr);
   return group;
 }
 

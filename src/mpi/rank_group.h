@@ -11,9 +11,8 @@
 // communicators. Then the group lives as long as a file of its is open.
 //
 // Cost: the first open on a communicator needs one small all-reduce, and each one if its group is not kept. Each later open needs a
-// broadcast of two numbers. A new group needs a broadcast, a gather of three numbers per rank and a communicator. If not all ranks can map
-// the memory that rank 0 offers, it needs a split by nodes, a broadcast on each, a second gather, and between nodes a window and one name
-// per node.
+// broadcast of two numbers. A new group needs a gather of three numbers per rank and a communicator. If not all ranks can map the memory
+// that rank 0 offers, it needs a split by nodes, a broadcast on each, a second gather, and between nodes a window and one name per node.
 #pragma once
 
 #include <map>
@@ -38,14 +37,21 @@ struct FilePlace {
   bool operator==(const FilePlace&) const = default;
 };
 inline constexpr FilePlace kNoPlace{-1, -1};
-struct OwnNode;
-struct GroupStart;
 struct Member;
+
+// What rank 0 says of a group that is made: its number, how to make counters, and memory for all ranks. Where all of them can map it they
+// are one node. No communicator has to be made to find that out, which is most of what a group costs.
+struct GroupStart {
+  std::int64_t id = 0, slots_way = 0, slots_number = 0;
+  MemoryPlace place;
+};
+// On rank 0, of `size` ranks. `offered` must be kept until make() has returned. Null: a new group is unlikely.
+GroupStart start_group(int size, OfferedMemory* offered);
 
 class RankGroup {
  public:
-  // Collective over `user`. After an Error, which all ranks get, nothing else is tried.
-  static Result<std::shared_ptr<RankGroup>> make(MPI_Comm user);
+  // Collective over `user`. `start`: of rank 0. After an Error, which all ranks get, nothing else is tried.
+  static Result<std::shared_ptr<RankGroup>> make(MPI_Comm user, const GroupStart& start, OfferedMemory& offered);
   RankGroup(const RankGroup&) = delete;
   RankGroup& operator=(const RankGroup&) = delete;
   ~RankGroup();

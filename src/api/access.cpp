@@ -38,8 +38,8 @@ std::byte* address_of(const Buffer& buffer) {
   return is_bottom ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer.base));
 }
 
-AccessCall make_other_call(const Row& row, i64 offset, const Buffer& buffer) {
-  Result<MemoryType> type = buffer.count < 0 ? Error{ErrorClass::kCount, "the count is negative"} : attempt([&] { return decode_memory(buffer.type); });
+AccessCall make_other_call(const OpenHandle& handle, const Row& row, i64 offset, const Buffer& buffer) {
+  Result<MemoryType> type = buffer.count < 0 ? Error{ErrorClass::kCount, "the count is negative"} : attempt([&] { return decode_memory(buffer.type, handle.comm); });
   if (type) {
     return {row.name, row.direction, row.positioning, row.collective, offset, {address_of(buffer), std::move(type->flat), buffer.count}, std::move(type->spec)};
   }
@@ -47,15 +47,15 @@ AccessCall make_other_call(const Row& row, i64 offset, const Buffer& buffer) {
 }
 
 // Makes an AccessCall from the arguments. Where they are wrong, nothing is moved, and argument_error is set.
-AccessCall make_call(const Row& row, i64 offset, const Buffer& buffer) {
+AccessCall make_call(const OpenHandle& handle, const Row& row, i64 offset, const Buffer& buffer) {
   const NamedMemory type = named_memory(buffer.type);
-  if (!type.flat || buffer.count < 0) return make_other_call(row, offset, buffer);
+  if (!type.flat || buffer.count < 0) return make_other_call(handle, row, offset, buffer);
   return {row.name, row.direction, row.positioning, row.collective, offset, {address_of(buffer), borrowed(type.flat), buffer.count}, borrowed(type.spec)};
 }
 
 int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {
   return with_file(file, row.name, [&](OpenHandle& handle) -> int {
-    Result<i64> moved = handle.file->access(make_call(row, offset, buffer));
+    Result<i64> moved = handle.file->access(make_call(handle, row, offset, buffer));
     set_status(status, moved ? *moved : moved.error().moved);
     return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());
   });
@@ -223,8 +223,8 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     auto started = attempt([&] {
       process().accesses.add(mine, *pending);
       if (process().trace.tracer()) pending->file_name = handle.file->name();
-      if (handle.registered) pending->type = KeptType(buffer.type);
-      return handle.file->start(make_call(row, offset, buffer),
+      if (handle.registered) pending->type = KeptType(buffer.type, handle.comm);
+      return handle.file->start(make_call(handle, row, offset, buffer),
                                 [pending](const Result<i64>& moved) { complete_access(pending, moved); });
     });
     if (started) {
@@ -245,8 +245,8 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
 
 int split_begin(const Row& row, MPI_File file, i64 offset, const Buffer& buffer) {
   return run_on_file(file, row.name, [&](OpenHandle& handle) -> Status {
-    KeptType kept = handle.registered ? KeptType(buffer.type) : KeptType();
-    MERCUTIO_TRY(handle.file->begin(make_call(row, offset, buffer)));
+    KeptType kept = handle.registered ? KeptType(buffer.type, handle.comm) : KeptType();
+    MERCUTIO_TRY(handle.file->begin(make_call(handle, row, offset, buffer)));
     handle.split_type = std::move(kept);
     return ok_status();
   });

@@ -14,7 +14,6 @@
 #include "api/call.h"
 #include "api/export.h"
 #include "mpi/calls.h"
-#include "mpi/decode.h"
 #include "mpi/finalize.h"
 #include "mpi/rank_group.h"
 #include "mpi/real.h"
@@ -87,7 +86,6 @@ bool may_raise_level() {
 void after_init() {
   mercutio::watch_finalize();
   mercutio::mark_world();
-  mercutio::prepare_to_decode();
   mercutio::begin_trace(/*in_init=*/true);
 }
 

@@ -15,8 +15,8 @@ Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Da
   ViewCall call;
   call.start_ns = handle.file->trace_time();
   call.argument_error = hold_reserve();
-  Result<TypeSpecRef> e = attempt([&] { return decode_committed(etype); });
-  Result<TypeSpecRef> f = attempt([&] { return decode_committed(filetype); });
+  Result<TypeSpecRef> e = attempt([&] { return decode_committed(etype, handle.comm); });
+  Result<TypeSpecRef> f = attempt([&] { return decode_committed(filetype, handle.comm); });
   Result<InfoItems> items = attempt([&]() -> Result<InfoItems> { return items_of(info); });
   if (!items) call.argument_error = items.error();
   if (!e) call.argument_error = e.error();
@@ -50,7 +50,7 @@ Result<Whence> whence_of(int whence) {
 template <class Extent>
 int type_extent(MPI_File file, const char* name, MPI_Datatype type, Extent* extent) {
   return run_on_file(file, name, [&](OpenHandle& handle) -> Status {
-    MERCUTIO_LET(DecodedType decoded, decode(type));
+    MERCUTIO_LET(DecodedType decoded, decode(type, handle.comm));
     MERCUTIO_LET(i64 bytes, handle.file->type_extent(*decoded.spec));
     *extent = static_cast<Extent>(bytes);
     return ok_status();

@@ -9,8 +9,6 @@
 
 #include "base/page_allocator.h"
 #include "mpi/abi_numbers.h"
-#include "mpi/calls.h"
-#include "mpi/finalize.h"
 #include "mpi/named_types.h"
 #include "mpi/real.h"
 
@@ -179,8 +177,8 @@ Result<std::vector<TypeSpecRef>> children_of(Contents& c, i64 depth) {
       children.push_back(make_contiguous(0, byte_type()));
       continue;
     }
-    if (named) {   // from the cache, so that predefined_of() knows which type it is
-      MERCUTIO_LET(DecodedType child, decode(c.types[i]));
+    if (named) {   // from the cache, so that predefined_of() knows which type it is; always committed
+      MERCUTIO_LET(DecodedType child, decode(c.types[i], MPI_COMM_NULL));
       children.push_back(std::move(child.spec));
       continue;
     }
@@ -343,36 +341,16 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   return spec;
 }
 
-// Of this process alone; errors are returned. No handler of the program's is replaced, as other threads may set one meanwhile. Made by a split,
-// which does not run the program's attribute copy functions. MPI_COMM_NULL: the program uses only sessions so far.
-MPI_Comm asking_comm() {
-  static std::atomic<MPI_Comm> own{MPI_COMM_NULL};
-  static std::mutex making;
-  if (const MPI_Comm comm = own.load(std::memory_order_acquire); comm != MPI_COMM_NULL || !world_initialised()) return comm;
-  std::lock_guard lock(making);
-  MPI_Comm made = own;
-  if (made != MPI_COMM_NULL || PMPI_Comm_split(MPI_COMM_SELF, 0, 0, &made) != MPI_SUCCESS) return made;
-  PMPI_Comm_set_errhandler(made, abi_numbers().errors_return);
-  at_finalize(AtFinalize::kTypes, [] {
-    MPI_Comm last = own.exchange(MPI_COMM_NULL);
-    PMPI_Comm_free(&last);
-  });
-  own = made;
-  return made;
-}
-
-// MPI has no query for this, but every MPI refuses to send an uncommitted type, even to MPI_PROC_NULL. A program that uses only
-// sessions may have no communicator for it; then types count as committed.
-bool is_committed(MPI_Datatype type) {
+// MPI has no query for this, but every MPI refuses to send an uncommitted type, even to MPI_PROC_NULL. `comm` returns errors.
+bool is_committed(MPI_Datatype type, MPI_Comm comm) {
   if (is_named(type)) return true;
-  const MPI_Comm comm = asking_comm();
   char nothing = 0;   // never read, because no rank receives it
-  return comm == MPI_COMM_NULL || PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm) == MPI_SUCCESS;
+  int error_class = MPI_SUCCESS;
+  const int code = PMPI_Send(&nothing, 1, type, MPI_PROC_NULL, 0, comm);
+  return code == MPI_SUCCESS || PMPI_Error_class(code, &error_class) != MPI_SUCCESS || error_class != MPI_ERR_TYPE;
 }
 
 }  // namespace
-
-void prepare_to_decode() { (void)asking_comm(); }
 
 bool is_named(MPI_Datatype type) {
   int combiner = MPI_COMBINER_NAMED;
@@ -385,16 +363,16 @@ bool is_named(MPI_Datatype type) {
   return PMPI_Type_get_envelope(type, &ni, &na, &nd, &combiner) == MPI_SUCCESS && is_predefined(combiner);
 }
 
-Result<DecodedType> decode(MPI_Datatype type) {
+Result<DecodedType> decode(MPI_Datatype type, MPI_Comm comm) {
   if (type == MPI_DATATYPE_NULL) return type_error("the datatype is MPI_DATATYPE_NULL");
   if (const TypeSpecRef* known = find_cached(type).spec) return DecodedType{*known};
   MERCUTIO_LET(TypeSpecRef spec, build_spec(type, 0));
-  if (!is_committed(type)) return DecodedType{std::move(spec), false};   // not cached: it may be committed later
+  if (!is_committed(type, comm)) return DecodedType{std::move(spec), false};   // not cached: it may be committed later
   return DecodedType{cached(type, std::move(spec))};
 }
 
-Result<TypeSpecRef> decode_committed(MPI_Datatype type) {
-  MERCUTIO_LET(DecodedType decoded, decode(type));
+Result<TypeSpecRef> decode_committed(MPI_Datatype type, MPI_Comm comm) {
+  MERCUTIO_LET(DecodedType decoded, decode(type, comm));
   if (!decoded.committed) return type_error("the datatype is not committed; call MPI_Type_commit first");
   return std::move(decoded.spec);
 }
@@ -406,12 +384,12 @@ NamedMemory named_memory(MPI_Datatype type) {
 }
 
 // The program may free a type during the call if another thread does so.
-Result<MemoryType> decode_memory(MPI_Datatype type) {
+Result<MemoryType> decode_memory(MPI_Datatype type, MPI_Comm comm) {
   if (type != MPI_DATATYPE_NULL) {
     const RecentType& known = find_cached(type);
     if (known.flat) return MemoryType{*known.spec, *known.flat};
   }
-  MERCUTIO_LET(TypeSpecRef spec, decode_committed(type));
+  MERCUTIO_LET(TypeSpecRef spec, decode_committed(type, comm));
   MERCUTIO_LET(FlatTypeRef flat, FlatType::of(*spec));
   if (RecentType& known = find_cached(type); known.spec) known.flat = (*known.spec)->lowered.peek(), known.named = known.flat && is_named(type);
   return MemoryType{std::move(spec), std::move(flat)};
@@ -423,9 +401,9 @@ MPI_Datatype type_of(const TypeSpec* spec) {
   return first == last ? MPI_DATATYPE_NULL : first->second;
 }
 
-KeptType::KeptType(MPI_Datatype type) {
+KeptType::KeptType(MPI_Datatype type, MPI_Comm comm) {
   if (type == MPI_DATATYPE_NULL || is_named(type)) return;
-  Result<TypeSpecRef> spec = decode_committed(type);   // that of the access
+  Result<TypeSpecRef> spec = decode_committed(type, comm);   // that of the access
   if (spec && PMPI_Type_dup(type, &type_) == MPI_SUCCESS) cached(type_, std::move(*spec));
 }
 

@@ -14,12 +14,11 @@ struct DecodedType {
   bool committed = true;
 };
 
-// Call it as soon as MPI is initialised, while there are communicators left: one is made.
-void prepare_to_decode();
+// `comm`, here and below: the file's, which returns errors. Whether a type is committed is asked on it.
 // kType for MPI_DATATYPE_NULL and for types that the MPI refuses to describe.
-Result<DecodedType> decode(MPI_Datatype type);
+Result<DecodedType> decode(MPI_Datatype type, MPI_Comm comm);
 // The same for a type of a data transfer. kType if the type is not committed.
-Result<TypeSpecRef> decode_committed(MPI_Datatype type);
+Result<TypeSpecRef> decode_committed(MPI_Datatype type, MPI_Comm comm);
 struct MemoryType {
   TypeSpecRef spec;
   FlatTypeRef flat;   // native sizes, coalesced
@@ -31,7 +30,7 @@ struct NamedMemory {
 };
 NamedMemory named_memory(MPI_Datatype type);
 // The memory layout of a committed type. Not for filetypes: views lower them with the sizes of their data representation.
-Result<MemoryType> decode_memory(MPI_Datatype type);
+Result<MemoryType> decode_memory(MPI_Datatype type, MPI_Comm comm);
 bool is_named(MPI_Datatype type);   // named, or predefined without a name (MPI_Type_create_f90_*): must not be freed
 // A live MPI type with this spec (one that was decoded and has not been freed), for conversion callbacks. MPI_DATATYPE_NULL: none.
 MPI_Datatype type_of(const TypeSpec* spec);
@@ -40,7 +39,7 @@ MPI_Datatype type_of(const TypeSpec* spec);
 class KeptType {
  public:
   KeptType() = default;
-  explicit KeptType(MPI_Datatype type);
+  KeptType(MPI_Datatype type, MPI_Comm comm);
   KeptType(KeptType&& other) noexcept { std::swap(type_, other.type_); }
   KeptType& operator=(KeptType&& other) noexcept {
     std::swap(type_, other.type_);

@@ -54,73 +54,61 @@ Status gather_at_once(const Channel& channel, ConstBytes mine, const Pause& paus
   return ok_status();
 }
 
-Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op, const Act* act) {
-  const auto among = [&](Peers peers) {
-    return act ? act_among(channel, peers, values, op, *act) : reduce_among(channel, peers, values, op);
-  };
-  if (!fits(channel, values.size_bytes())) co_return co_await among(all_ranks(*channel.comm));
-  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(values), /*acts=*/act != nullptr));
+namespace {
+
+// A collective on a channel with a ticket. The result is made of what a node has gathered by combine(arena), and completed by among(peers) between the first
+// ranks if they publish it: if there are other nodes, or rank 0 acts for all.
+template <class Combine, class Among>
+Task<Status> by_nodes(NodeGatherAwaiter gather, Bytes result, Combine combine, Among among) {
+  MERCUTIO_CO_TRY(co_await gather);
+  const Channel& channel = *gather.predicate.channel;
   NodeArena& arena = channel.ticket->arena();
-  const bool publishes = act || !arena.whole();
-  if (publishes && !arena.is_first()) co_return arena.take_result(bytes_of(values));
-  reduce_node(arena, values, op);
+  const bool publishes = gather.predicate.publishes;
+  if (publishes && !arena.is_first()) co_return arena.take_result(result);
+  combine(arena);
   if (!publishes) co_return ok_status();
-  Status done = ok_status();
-  if (arena.whole()) (*act)();
-  if (!arena.whole()) done = co_await among(first_ranks(*channel.comm, arena));
-  arena.publish(done, const_bytes_of(values));
+  Status done = co_await among(first_ranks(*channel.comm, arena));
+  arena.publish(done, result);
   co_return done;
 }
 
-namespace {
-
-// On first ranks: gathers the items of all nodes, which are adjacent by node, and sorts them by rank.
-Task<Status> gather_between_nodes(const Channel& channel, size_t item, Bytes all) {
-  const NodeArena& arena = channel.ticket->arena();
-  const Peers peers = first_ranks(*channel.comm, arena);
-  const auto node_of = [&](i64 rank) { return static_cast<size_t>(peers.peer_of(*channel.comm, rank)); };
+// Gathers the items of all ranks and sorts them by rank. `mine`: those of the ranks that this peer represents; it may be in `all`.
+Task<Status> gather_items(const Channel& channel, Peers peers, size_t item, ConstBytes mine, Bytes all) {
+  const auto peer_of = [&](i64 rank) { return static_cast<size_t>(peers.peer_of(*channel.comm, rank)); };
   std::vector<i64> sizes(static_cast<size_t>(peers.count), 0), next(sizes.size());
-  for (i64 rank = 0; rank < channel.comm->size(); ++rank) sizes[node_of(rank)] += static_cast<i64>(item);
+  for (i64 rank = 0; rank < channel.comm->size(); ++rank) sizes[peer_of(rank)] += static_cast<i64>(item);
   std::exclusive_scan(sizes.begin(), sizes.end(), next.begin(), i64{0});
-  std::vector<std::byte> mine;
-  for (size_t i = 0; i < arena.members().size(); ++i) {
-    const std::byte* theirs = arena.contribution(static_cast<i64>(i));
-    mine.insert(mine.end(), theirs, theirs + item);
-  }
   auto gathered = co_await gather_among(channel, peers, sizes, mine);
   if (!gathered) co_return std::move(gathered).error();
   for (i64 rank = 0; rank < channel.comm->size(); ++rank) {
-    std::memcpy(all.data() + static_cast<size_t>(rank) * item, gathered->data() + next[node_of(rank)], item);
-    next[node_of(rank)] += static_cast<i64>(item);
+    std::copy_n(gathered->begin() + next[peer_of(rank)], item, all.begin() + rank * static_cast<i64>(item));
+    next[peer_of(rank)] += static_cast<i64>(item);
   }
   co_return ok_status();
 }
 
 }  // namespace
 
+Task<Status> all_reduce(const Channel& channel, std::span<i64> values, Reduce op, const Act* act) {
+  const auto among = [&channel, values, op, act](Peers peers) {
+    return act ? act_among(channel, peers, values, op, *act) : reduce_among(channel, peers, values, op);
+  };
+  if (!fits(channel, values.size_bytes())) return among(all_ranks(*channel.comm));
+  const auto combine = [values, op](const NodeArena& arena) { reduce_node(arena, values, op); };
+  return by_nodes(gather_on_node(channel, const_bytes_of(values), /*acts=*/act != nullptr), bytes_of(values), combine, among);
+}
+
 Task<Status> all_gather(const Channel& channel, ConstBytes mine, Bytes all) {
-  if (mine.empty()) co_return ok_status();
-  if (!fits(channel, mine.size()) || (!channel.ticket->arena().whole() && std::ssize(all) > channel.ticket->arena().result_room())) {
-    const std::vector<i64> sizes(static_cast<size_t>(channel.comm->size()), std::ssize(mine));
-    auto gathered = co_await gather_among(channel, all_ranks(*channel.comm), sizes, mine);
-    if (!gathered) co_return std::move(gathered).error();
-    std::copy(gathered->begin(), gathered->end(), all.begin());
-    co_return ok_status();
-  }
-  MERCUTIO_CO_TRY(co_await gather_on_node(channel, mine));
-  NodeArena& arena = channel.ticket->arena();
-  if (arena.whole()) {
-    for (size_t i = 0; i < arena.members().size(); ++i) {
-      std::memcpy(all.data() + i * mine.size(), arena.contribution(static_cast<i64>(i)), mine.size());
-    }
-    co_return ok_status();
-  }
-  if (arena.is_first()) {
-    Status gathered = co_await gather_between_nodes(channel, mine.size(), all);
-    arena.publish(gathered, all);
-    co_return gathered;
-  }
-  co_return arena.take_result(all);
+  const size_t item = mine.size();
+  const bool by_messages = !fits(channel, item) || (!channel.ticket->arena().whole() && std::ssize(all) > channel.ticket->arena().result_room());
+  if (by_messages) return gather_items(channel, all_ranks(*channel.comm), item, mine, all);
+  const i64 members = std::ssize(channel.ticket->arena().members());
+  const Bytes of_node = all.first(static_cast<size_t>(members) * item);
+  const auto combine = [=](const NodeArena& arena) {
+    for (i64 i = 0; i < members; ++i) std::copy_n(arena.contribution(i), item, of_node.begin() + i * static_cast<i64>(item));
+  };
+  const auto among = [=, &channel](Peers peers) { return gather_items(channel, peers, item, of_node, all); };
+  return by_nodes(gather_on_node(channel, mine), all, combine, among);
 }
 
 namespace {
@@ -136,20 +124,13 @@ Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<st
   item.bytes = std::ssize(data);
   const size_t here = channel.comm->rank() == root ? std::min(data.size(), sizeof item.data) : 0;
   if (here > 0) std::memcpy(item.data, data.data(), here);
-  MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&item, 1))));
-  NodeArena& arena = channel.ticket->arena();
-  const std::span<const i64> members = arena.members();
-  const auto sender = std::lower_bound(members.begin(), members.end(), root);
-  const bool is_here = sender != members.end() && *sender == root;
-  if (is_here && (arena.whole() || arena.is_first())) std::memcpy(&item, arena.contribution(sender - members.begin()), sizeof item);
-  if (!arena.whole() && arena.is_first()) {
-    const Peers peers = first_ranks(*channel.comm, arena);
-    Status sent = co_await hand_down(channel, peers, peers.peer_of(*channel.comm, root), bytes_of(std::span(&item, 1)));
-    arena.publish(sent, const_bytes_of(std::span(&item, 1)));
-    MERCUTIO_CO_TRY(std::move(sent));
-  } else if (!arena.whole()) {
-    MERCUTIO_CO_TRY(arena.take_result(bytes_of(std::span(&item, 1))));
-  }
+  const Bytes bytes = bytes_of(std::span(&item, 1));
+  const auto combine = [&](const NodeArena& arena) {
+    const auto sender = std::ranges::lower_bound(arena.members(), root);
+    if (sender != arena.members().end() && *sender == root) std::memcpy(&item, arena.contribution(sender - arena.members().begin()), sizeof item);
+  };
+  const auto among = [&](Peers peers) { return hand_down(channel, peers, peers.peer_of(*channel.comm, root), bytes); };
+  MERCUTIO_CO_TRY(co_await by_nodes(gather_on_node(channel, bytes), bytes, combine, among));
   fitted = item.bytes <= static_cast<i64>(sizeof item.data);
   if (item.bytes < 0) co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
   if (fitted) data.assign(item.data, item.data + item.bytes);

@@ -49,33 +49,23 @@ class LastAgreement {
   i64 values_[3];
 };
 
-// The memory of the windows of an access: the arena of the node, or, if every rank is a node of its own, the private arena of this
-// rank.
-struct WindowMemory {
-  NodeArena* arena = nullptr;
-  std::shared_ptr<NodeArena> own;   // owned by this access
-};
-
-Task<Status> find_memory(const Channel& channel, const Plan& plan, WindowMemory& memory) {
-  if (channel.ticket) co_await until([&] { return channel.ticket->is_current(); });
-  NodeArena* const shared = channel.ticket ? &channel.ticket->arena() : nullptr;
-  if (plan.exchange != ExchangeKind::kMessages) {
-    memory.arena = shared;
-  } else {
-    const bool known = shared && shared->private_part_agreed();   // the same on all ranks
+// The memory of the windows of an access: the arena of the node, or, if every rank is a node of its own, the private arena of this rank. The access makes
+// that if there is none, and owns it if it has no ticket.
+Task<Status> find_memory(const Channel& channel, const Plan& plan, std::shared_ptr<NodeArena>& memory) {
+  if (channel.ticket) {
+    co_await until([&] { return channel.ticket->is_current(); });
+    NodeArena& shared = channel.ticket->arena();
+    memory = {std::shared_ptr<void>(), plan.exchange == ExchangeKind::kMessages ? shared.private_part() : &shared};   // not owned
+  }
+  if (!memory) {   // the same on all ranks
     Status made = attempt([&]() -> Status {
-      if (shared) {
-        MERCUTIO_LET(memory.arena, shared->private_part(*channel.comm));
-      } else {
-        MERCUTIO_LET(memory.own, NodeArena::make_private(*channel.comm));
-        memory.arena = memory.own.get();
-      }
+      MERCUTIO_LET(memory, NodeArena::make_private(*channel.comm));
       return ok_status();
     });
-    if (!known) MERCUTIO_CO_TRY(co_await agree(channel, std::move(made)));
-    if (shared) shared->set_private_part_agreed();
+    MERCUTIO_CO_TRY(co_await agree(channel, std::move(made)));
+    if (channel.ticket) channel.ticket->arena().set_private_part(memory);
   }
-  co_return verify_room(plan, memory.arena->room_bytes());   // the same on all ranks
+  co_return verify_room(plan, memory->room_bytes());   // the same on all ranks
 }
 
 RankAccess part_of(const Access& access, const RankSummary& summary) {
@@ -87,10 +77,10 @@ Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& chan
   RankAccess mine = part_of(access, agreed.mine);
   if (access.reads() && agreed.file_bytes >= 0) clip_to_file(mine, agreed.file_bytes);
   channel.counters->clock.enter(Phase::kWait);
-  WindowMemory memory;
+  std::shared_ptr<NodeArena> memory;
   MERCUTIO_CO_TRY(co_await find_memory(channel, *agreed.plan, memory));
   const i64 start = file.trace ? now_ns() : 0;
-  const Outcome outcome = co_await exchange(file, channel, *memory.arena, agreed, mine);
+  const Outcome outcome = co_await exchange(file, channel, *memory, agreed, mine);
   record(file, TraceKind::kExchange, start, mine.end - mine.begin, mine.first);
   if (!outcome.messages) co_return outcome.messages.error();
   channel.counters->clock.enter(Phase::kAgree);

@@ -59,14 +59,6 @@ Result<std::shared_ptr<NodeArena>> NodeArena::make_private(const Comm& comm) {
   return arena;
 }
 
-Result<NodeArena*> NodeArena::private_part(const Comm& comm) {
-  if (is_private_) return this;
-  if (!private_part_) {
-    MERCUTIO_LET(private_part_, make_private(comm));
-  }
-  return private_part_.get();
-}
-
 const ByNode& NodeArena::ranks_by_node(const Topology& topology) {
   std::call_once(ranks_sorted_, [&] { ranks_by_node_.emplace(topology.node_of_rank, topology.nodes()); });   // several files may share an arena
   return *ranks_by_node_;

@@ -35,11 +35,10 @@ class NodeArena {
 
   // An arena in private memory, as if this rank were alone on its node. Fails with kNoMem.
   static Result<std::shared_ptr<NodeArena>> make_private(const Comm& comm);
-  // The private arena of this rank, created by the first call. For operations that hold a ticket of this arena.
-  Result<NodeArena*> private_part(const Comm& comm);
-  // Whether all ranks have agreed that each of them has a private arena.
-  bool private_part_agreed() const { return is_private_ || private_part_agreed_; }
-  void set_private_part_agreed() { private_part_agreed_ = true; }
+  // The private arena of this rank, which may be this one; null until all ranks have agreed that each of them has one. For operations that hold a
+  // ticket of this arena.
+  NodeArena* private_part() { return is_private_ ? this : private_part_.get(); }
+  void set_private_part(std::shared_ptr<NodeArena> part) { private_part_ = std::move(part); }
 
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
   std::span<const i64> first_ranks() const { return first_ranks_; }   // of all nodes, by node number
@@ -154,7 +153,6 @@ class NodeArena {
   std::unique_ptr<Segment> own_segment_;   // of a private arena
   bool is_private_ = false;
   std::shared_ptr<NodeArena> private_part_;
-  bool private_part_agreed_ = false;
   i64 room_bytes_ = 0;
   std::vector<i64> members_, first_ranks_;
   i64 me_ = 0, all_ranks_;

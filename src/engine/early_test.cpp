@@ -18,7 +18,7 @@ using namespace mercutio::testing;
 enum class Repeated { kRuns, kPlan, kPlanOnNodes };
 class EarlyMoves : public ::testing::TestWithParam<std::tuple<Direction, Repeated>> {
  protected:
-  static constexpr i64 kLong = RunAccess::kShortBytes + 2;   // a run that is not led
+  static constexpr i64 kLong = RunLimits::kShortBytes + 2;   // a run that is not led
   Direction direction() const { return std::get<0>(GetParam()); }
   bool own() const { return std::get<1>(GetParam()) != Repeated::kRuns; }
   Hints hints() const {

@@ -151,7 +151,7 @@ TEST(Runs, AllocateNothingAndNeedThreeTasks) {
 }
 
 TEST(Runs, OfFewBytesAreWrittenByTheFirstRankInOneCall) {
-  for (const i64 bytes : {i64{1}, i64{8}, kBytes, RunAccess::kShortBytes}) {
+  for (const i64 bytes : {i64{1}, i64{8}, kBytes, RunLimits::kShortBytes}) {
     SharedFile file;
     run_ranks(kRanks, [&](Comm& comm) {
       OneRank rank(comm, file, {});
@@ -172,8 +172,8 @@ TEST(Runs, OfFewBytesAreWrittenByTheFirstRankInOneCall) {
 }
 
 TEST(Runs, OfManyRanksAreWrittenByTheFirstRankUpToTheSizeOfAnEntry) {
-  constexpr i64 kMany = RunAccess::kFewRanks + 1, kLong = RunAccess::kMostLedBytes / kMany;
-  static_assert(kLong > RunAccess::kShortBytes && kLong <= RunAccess::kEntryBytes);
+  constexpr i64 kMany = RunLimits::kFewRanks + 1, kLong = RunLimits::kMostLedBytes / kMany;
+  static_assert(kLong > RunLimits::kShortBytes && kLong <= RunLimits::kEntryBytes);
   SharedFile file;
   run_ranks(kMany, [&](Comm& comm) {
     OneRank rank(comm, file, {});
@@ -187,7 +187,7 @@ TEST(Runs, OfManyRanksAreWrittenByTheFirstRankUpToTheSizeOfAnEntry) {
 }
 
 TEST(Runs, OfManyBytesAreMovedByTheirRanks) {
-  constexpr i64 kMany = RunAccess::kShortBytes + 1;
+  constexpr i64 kMany = RunLimits::kShortBytes + 1;
   SharedFile file;
   run_ranks(kRanks, [&](Comm& comm) {
     OneRank rank(comm, file, {});
@@ -243,7 +243,7 @@ void expect_to_see_runs(Direction direction, i64 bytes, bool led) {
 TEST(Runs, AreSeenAsTheyAreMoved) {
   for (const Direction direction : {Direction::kWrite, Direction::kRead}) {
     expect_to_see_runs(direction, kBytes, /*led=*/direction == Direction::kWrite);
-    expect_to_see_runs(direction, RunAccess::kEntryBytes + 1, /*led=*/false);
+    expect_to_see_runs(direction, RunLimits::kEntryBytes + 1, /*led=*/false);
   }
 }
 

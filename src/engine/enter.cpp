@@ -158,11 +158,9 @@ Task<Status> gather_groups(const Channel& channel, Peers peers, std::span<const 
   if (bytes > 0) {
     ConstBytes own = const_bytes_of(std::span(mine));
     if (sizes[static_cast<size_t>(peers.me)] == 0) own = {};
-    auto gathered = co_await gather_among(channel, peers, sizes, own);
-    if (!gathered) co_return std::move(gathered).error();
     const size_t before = all.size();
-    all.resize(before + gathered->size() / sizeof(OpenGroup));
-    std::memcpy(static_cast<void*>(all.data() + before), gathered->data(), gathered->size());
+    all.resize(before + static_cast<size_t>(bytes) / sizeof(OpenGroup));
+    MERCUTIO_CO_TRY(co_await gather_among(channel, peers, sizes, own, bytes_of(std::span(all).subspan(before))));
   }
   const bool possible = std::all_of(all.begin(), all.end(), [&](const OpenGroup& group) { return is_possible(group, channel.comm->size()); });
   co_return possible ? ok_status() : Status(Error{ErrorClass::kIntern, "a node announced a group of ranks that can't be"});
@@ -172,10 +170,8 @@ Task<Result<Gathered>> gather_entries(const Channel& channel, Peers peers, Direc
                                       const Repetition& repetition) {
   const std::vector<i64> sizes(static_cast<size_t>(peers.count), static_cast<i64>(sizeof(NodeEntry)));
   const NodeEntry entry = node_entry(mine, repetition);
-  auto gathered = co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&entry, 1)));
-  if (!gathered) co_return std::move(gathered).error();
   std::vector<NodeEntry> entries(static_cast<size_t>(peers.count));
-  std::memcpy(static_cast<void*>(entries.data()), gathered->data(), gathered->size());
+  MERCUTIO_CO_TRY(co_await gather_among(channel, peers, sizes, const_bytes_of(std::span(&entry, 1)), bytes_of(std::span(entries))));
   Gathered all;
   PatternTotals totals;
   std::optional<i64> moved_by;

@@ -78,10 +78,10 @@ Task<Status> gather_items(const Channel& channel, Peers peers, size_t item, Cons
   std::vector<i64> sizes(static_cast<size_t>(peers.count), 0), next(sizes.size());
   for (i64 rank = 0; rank < channel.comm->size(); ++rank) sizes[peer_of(rank)] += static_cast<i64>(item);
   std::exclusive_scan(sizes.begin(), sizes.end(), next.begin(), i64{0});
-  auto gathered = co_await gather_among(channel, peers, sizes, mine);
-  if (!gathered) co_return std::move(gathered).error();
+  std::vector<std::byte> gathered(all.size());
+  MERCUTIO_CO_TRY(co_await gather_among(channel, peers, sizes, mine, gathered));
   for (i64 rank = 0; rank < channel.comm->size(); ++rank) {
-    std::copy_n(gathered->begin() + next[peer_of(rank)], item, all.begin() + rank * static_cast<i64>(item));
+    std::copy_n(gathered.begin() + next[peer_of(rank)], item, all.begin() + rank * static_cast<i64>(item));
     next[peer_of(rank)] += static_cast<i64>(item);
   }
   co_return ok_status();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
 
 #include "base/attempt.h"
 #include "engine/agreement/messages.h"
@@ -66,28 +65,23 @@ Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> va
 
 // The items of peers me, me + 1, ... (modulo their number) are stored in this order. After round k a peer has min(2k, count) of
 // them.
-Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine) {
+Task<Status> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine, Bytes all) {
   const i64 count = peers.count, me = peers.me;
-  std::vector<std::byte> items(mine.begin(), mine.end());
-  items.reserve(static_cast<size_t>(std::accumulate(sizes.begin(), sizes.end(), i64{0})));
   const auto bytes_of_items = [&](i64 first, i64 number) {
     i64 bytes = 0;
     for (i64 i = 0; i < number; ++i) bytes += sizes[static_cast<size_t>((first + i) % count)];
-    return bytes;
+    return static_cast<size_t>(bytes);
   };
+  std::ranges::copy(mine, all.begin());
+  size_t held_bytes = mine.size();
   for (i64 held = 1; held < count; held *= 2) {
     const i64 number = std::min(held, count - held), to = (me - held + count) % count, from = (me + held) % count;
-    const i64 out_bytes = bytes_of_items(me, number), in_bytes = bytes_of_items(from, number);
-    const size_t old_bytes = items.size();
-    items.resize(old_bytes + static_cast<size_t>(in_bytes));
-    const ConstBytes out(items.data(), static_cast<size_t>(out_bytes));
-    const Bytes in(items.data() + old_bytes, static_cast<size_t>(in_bytes));
-    const i64 receiver = out_bytes > 0 ? peers.rank(to) : kNobody, sender = in_bytes > 0 ? peers.rank(from) : kNobody;
-    MERCUTIO_CO_TRY(co_await swap_messages(channel, receiver, out, sender, in));
+    const Bytes out = all.first(bytes_of_items(me, number)), in = all.subspan(held_bytes, bytes_of_items(from, number));
+    held_bytes += in.size();
+    MERCUTIO_CO_TRY(co_await swap_messages(channel, out.empty() ? kNobody : peers.rank(to), out, in.empty() ? kNobody : peers.rank(from), in));
   }
-  const i64 head = bytes_of_items(me, count - me);   // the items of peer `me` to the last one, which come first
-  std::rotate(items.begin(), items.begin() + head, items.end());
-  co_return items;
+  std::ranges::rotate(all, all.begin() + static_cast<i64>(bytes_of_items(me, count - me)));   // the items of peer `me` to the last one come first
+  co_return ok_status();
 }
 
 Task<Status> reduce_to(const Channel& channel, Peers peers, i64 root, std::span<i64> values, Reduce op) {

@@ -28,9 +28,9 @@ void combine(std::span<i64> into, std::span<const i64> other, Reduce op);
 
 // All-reduce by recursive doubling. Peers beyond the largest power of two send their values to another peer first.
 Task<Status> reduce_among(const Channel& channel, Peers peers, std::span<i64> values, Reduce op);
-// All-gather (Bruck et al. 1997), for any number of peers. `sizes`: bytes of each peer's item, the same on all peers. Returns all
-// items, by peer.
-Task<Result<std::vector<std::byte>>> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine);
+// All-gather (Bruck et al. 1997), for any number of peers. `sizes`: bytes of each peer's item, the same on all peers. `all` has room for
+// exactly all items, by peer.
+Task<Status> gather_among(const Channel& channel, Peers peers, std::span<const i64> sizes, ConstBytes mine, Bytes all);
 // Binomial trees. `root` is an index in `peers`. Only the root gets the result of the reduction.
 Task<Status> reduce_to(const Channel& channel, Peers peers, i64 root, std::span<i64> values, Reduce op);
 Task<Status> hand_down(const Channel& channel, Peers peers, i64 root, Bytes data);   // of a length that all ranks know

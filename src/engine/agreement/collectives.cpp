@@ -119,7 +119,7 @@ struct BroadcastItem {
   std::byte data[NodeArena::kGatherBytes - sizeof(i64)]{};
 };
 
-Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<std::byte>& data, bool& fitted) {
+Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<std::byte>& data) {
   BroadcastItem item;
   item.bytes = std::ssize(data);
   const size_t here = channel.comm->rank() == root ? std::min(data.size(), sizeof item.data) : 0;
@@ -131,37 +131,30 @@ Task<Status> broadcast_on_nodes(const Channel& channel, i64 root, std::vector<st
   };
   const auto among = [&](Peers peers) { return hand_down(channel, peers, peers.peer_of(*channel.comm, root), bytes); };
   MERCUTIO_CO_TRY(co_await by_nodes(gather_on_node(channel, bytes), bytes, combine, among));
-  fitted = item.bytes <= static_cast<i64>(sizeof item.data);
   if (item.bytes < 0) co_return Error{ErrorClass::kIntern, "a message of negative length was announced"};
-  if (fitted) data.assign(item.data, item.data + item.bytes);
+  if (item.bytes > static_cast<i64>(sizeof item.data)) co_return co_await broadcast_among(channel, all_ranks(*channel.comm), root, data);
+  data.assign(item.data, item.data + item.bytes);
   co_return ok_status();
 }
 
-// `done`: it was possible, and the data fitted.
-Task<Status> broadcast_from_first(const Channel& channel, std::vector<std::byte>& data, bool& done) {
+// From rank 0, if one node holds all ranks.
+Task<Status> broadcast_from_first(const Channel& channel, std::vector<std::byte>& data) {
   co_await until([&] { return channel.ticket->is_current(); });
   NodeArena& arena = channel.ticket->arena();
-  if (!arena.may_publish()) co_return co_await broadcast_on_nodes(channel, 0, data, done);
+  if (!arena.may_publish()) co_return co_await broadcast_on_nodes(channel, 0, data);
   arena.begin_publication();
   if (arena.is_first()) arena.publish(ok_status(), data);
   if (!arena.is_first()) co_await until([&] { return arena.expecting_wake(arena.published()); });
-  done = arena.result_fits();
-  if (done && !arena.is_first()) data.assign(arena.result().begin(), arena.result().end());
+  if (!arena.result_fits()) co_return co_await broadcast_among(channel, all_ranks(*channel.comm), 0, data);
+  if (!arena.is_first()) data.assign(arena.result().begin(), arena.result().end());
   co_return ok_status();
 }
 
 }  // namespace
 
 Task<Status> broadcast(const Channel& channel, i64 root, std::vector<std::byte>& data) {
-  bool fitted = false;
-  const bool shares = channel.ticket && !channel.ticket->arena().is_private();
-  if (shares && root == 0 && channel.ticket->arena().whole()) {
-    MERCUTIO_CO_TRY(co_await broadcast_from_first(channel, data, fitted));
-  } else if (shares) {
-    MERCUTIO_CO_TRY(co_await broadcast_on_nodes(channel, root, data, fitted));
-  }
-  if (fitted) co_return ok_status();
-  co_return co_await broadcast_among(channel, all_ranks(*channel.comm), root, data);
+  if (!channel.ticket || channel.ticket->arena().is_private()) return broadcast_among(channel, all_ranks(*channel.comm), root, data);
+  return root == 0 && channel.ticket->arena().whole() ? broadcast_from_first(channel, data) : broadcast_on_nodes(channel, root, data);
 }
 
 }  // namespace mercutio

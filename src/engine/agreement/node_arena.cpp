@@ -53,7 +53,6 @@ Result<std::shared_ptr<NodeArena>> NodeArena::make_private(const Comm& comm) {
   auto segment = std::make_unique<LocalSegment>(std::move(memory));
   std::shared_ptr<NodeArena> arena(new NodeArena(*segment, layout, comm));
   arena->own_segment_ = std::move(segment);
-  arena->is_private_ = true;
   arena->members_.push_back(comm.rank());
   arena->room_bytes_ = kPrivateWindowRoom;
   return arena;

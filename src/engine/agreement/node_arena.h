@@ -37,16 +37,16 @@ class NodeArena {
   static Result<std::shared_ptr<NodeArena>> make_private(const Comm& comm);
   // The private arena of this rank, which may be this one; null until all ranks have agreed that each of them has one. For operations that hold a
   // ticket of this arena.
-  NodeArena* private_part() { return is_private_ ? this : private_part_.get(); }
+  NodeArena* private_part() { return is_private() ? this : private_part_.get(); }
   void set_private_part(std::shared_ptr<NodeArena> part) { private_part_ = std::move(part); }
 
   std::span<const i64> members() const { return members_; }   // the node's ranks, ascending
   std::span<const i64> first_ranks() const { return first_ranks_; }   // of all nodes, by node number
-  bool is_private() const { return is_private_; }
+  bool is_private() const { return own_segment_ != nullptr; }
   // The ranks of all nodes. Made by the first call, as most ranks need none but those of their own node.
   const ByNode& ranks_by_node(const Topology& topology);
   const RankPlace& place() const { return place_; }   // of this rank; also in a private arena
-  bool whole() const { return !is_private_ && all_ranks_ == count(); }   // the node holds all ranks
+  bool whole() const { return !is_private() && all_ranks_ == count(); }   // the node holds all ranks
 
   // ---- tickets ----
   i64 issue_ticket() { return next_ticket_.fetch_add(1); }
@@ -150,8 +150,7 @@ class NodeArena {
   static_assert(2 * sizeof(Line) == kGatherLineBytes && sizeof(Control) == kControlBytes && sizeof(WindowCounters) == kDomainCounterBytes && sizeof(ResultHeader) <= kResultHeaderBytes);
 
   Segment& segment_;
-  std::unique_ptr<Segment> own_segment_;   // of a private arena
-  bool is_private_ = false;
+  std::unique_ptr<Segment> own_segment_;   // of a private arena; null: it is of the node
   std::shared_ptr<NodeArena> private_part_;
   i64 room_bytes_ = 0;
   std::vector<i64> members_, first_ranks_;

@@ -95,12 +95,8 @@ class RankStreams final : public WindowEndpoint {
       const Start start = waiting_.top();
       waiting_.pop();
       Stream& stream = *streams_[static_cast<size_t>(start.second)];
-      if (std::ssize(stream.underway) < stream.buffer.depth()) {
-        started = begin(stream);
-        if (started) go_to_next(start.second, stream.next.window + 1);
-      }
-      if (started) break;
-      passed.push_back(start);
+      started = std::ssize(stream.underway) < stream.buffer.depth() && begin(stream);
+      started ? go_to_next(start.second, stream.next.window + 1) : passed.push_back(start);
     }
     for (const Start& start : passed) waiting_.push(start);
     return started;

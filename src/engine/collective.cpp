@@ -1,7 +1,4 @@
-// The body of every collective access: enter, plan, move, agree.
-//
-// Every decision that the ranks must share is computed from the values they have gathered (engine/enter.h), which are the same on
-// all ranks. A rank needs no other rank's view, because each moves its own bytes.
+// The body of every collective access: enter (engine/enter.h), plan, move, agree. A rank needs no other rank's view, because each moves its own bytes.
 #include <algorithm>
 #include <memory>
 #include <optional>

@@ -1,6 +1,3 @@
-// Ranks that share the memory of a node combine their items there. Then the first ranks of the nodes exchange messages
-// (engine/agreement/peers.h), and each publishes the result on its node. If one node holds all ranks, each rank computes the result from the
-// gather, without messages.
 #include "engine/agreement/collectives.h"
 
 #include <algorithm>

@@ -29,12 +29,13 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)
 os.environ.update({"LD_PRELOAD": os.environ["PRELOAD"]} if "PRELOAD" in os.environ else {})
 os.execv(sys.argv[1], sys.argv[1:])' "$MERCUTIO" "$@" >"$scratch/out" 2>&1 &
   pid=$!
-  for ((i = 0; i < 200; i++)); do [ ! -s "$STARTED" ] || break; sleep 0.1; done
-  [ -s "$STARTED" ] || fail "$name started nothing: $(cat "$scratch/out")"
+  for ((i = 0; i < 200; i++)); do [ ! -s "${AT:-$STARTED}" ] || break; sleep 0.1; done
+  [ -s "${AT:-$STARTED}" ] || fail "$name started nothing: $(cat "$scratch/out")"
   kill "-$signal" "$pid"
   for ((i = 0; i < 150; i++)); do alive "$pid" || break; sleep 0.1; done
   ! alive "$pid" || { kill -KILL "$pid"; fail "$name goes on after $signal"; }
   wait "$pid" || true
+  if [ -n "${AT:-}" ] && [ ! -s "$STARTED" ]; then return; fi
   for ((i = 0; i < 150; i++)); do alive "$(cat "$STARTED")" || break; sleep 0.1; done   # killed, but not waited for
   ! alive "$(cat "$STARTED")" || { kill "$(cat "$STARTED")"; fail "$name leaves a process behind after $signal"; }
   left="$(find "$scratch/tmp" "$scratch/data" -mindepth 1)"
@@ -44,7 +45,14 @@ os.execv(sys.argv[1], sys.argv[1:])' "$MERCUTIO" "$@" >"$scratch/out" 2>&1 &
 traces="$(cd "$(dirname "$0")/../report/traces" && pwd)"
 base64 -d "$traces/version_14.trace.gz.base64" | gunzip >"$scratch/old.trace"
 export MERCUTIO_PYTHON="$scratch/bin/python"
-printf '#!/bin/sh\nsleep 300 &\necho $! >"$STARTED.part"\nmv "$STARTED.part" "$STARTED"\nwait\n' >"$MERCUTIO_PYTHON"
+cat >"$MERCUTIO_PYTHON" <<'SH'
+#!/bin/sh
+setsid sleep 300 &   # in no group that a signal reaches, as the ranks of a launcher
+trap "kill $!; exit" TERM
+echo $! >"$STARTED.part"
+mv "$STARTED.part" "$STARTED"
+wait
+SH
 chmod +x "$MERCUTIO_PYTHON"
 
 openmpi="$( (/sbin/ldconfig -p || true) | grep -c 'libmpi.so.40 ' || true)"   # the library that the doctor's probe is told
@@ -54,19 +62,46 @@ for signal in INT TERM HUP; do
   ends_at "$signal" bench bench --mpi "$scratch/bin/mpirun" --io host --ranks 1 --bytes 64KiB --dir "$scratch/data"
 done
 
-# Also where the signal comes before the command goes on behind the start of a child, which is already there.
+# Also where the signal comes before the command goes on behind the start of a child, which is already there; and before the child is in its group or has
+# become its program.
 cat >"$scratch/late.c" <<'C'
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
-__attribute__((constructor)) static void alone(void) { unsetenv("LD_PRELOAD"); }
+static pid_t command;
+__attribute__((constructor)) static void alone(void) { unsetenv("LD_PRELOAD"), command = getpid(); }
+static void delay(const char *place) {
+  const char *late = getenv("LATE"), *at = getenv("AT");
+  struct timespec half = {0, 500000000};
+  if (getpid() == command || !late || strcmp(late, place)) return;
+  FILE *f = fopen(at, "w");
+  if (f) fputs("here", f), fclose(f);
+  while (nanosleep(&half, &half)) {}
+}
 pid_t fork(void) {
   pid_t (*next)(void) = (pid_t(*)(void))dlsym(RTLD_NEXT, "fork");
   pid_t child = next();
-  if (child > 0) sleep(5);   // or until a signal, which may have come before it begins
+  if (child > 0 && !getenv("LATE")) sleep(5);   // or until a signal, which may have come before it begins
   return child;
+}
+int setpgid(pid_t process, pid_t group) {
+  int (*next)(pid_t, pid_t) = (int (*)(pid_t, pid_t))dlsym(RTLD_NEXT, "setpgid");
+  delay("setpgid");
+  return next(process, group);
+}
+int execvp(const char *file, char *const *words) {
+  int (*next)(const char *, char *const *) = (int (*)(const char *, char *const *))dlsym(RTLD_NEXT, "execvp");
+  delay("execvp");
+  return next(file, words);
 }
 C
 cc -shared -fPIC "$scratch/late.c" -o "$scratch/late.so" -ldl
 PRELOAD="$scratch/late.so" ends_at TERM late_report report "$scratch/old.trace" -o "$scratch/page.html"
+for late in setpgid execvp; do
+  export LATE="$late" AT="$scratch/at-$late"
+  PRELOAD="$scratch/late.so" ends_at TERM "late_$late" report "$scratch/old.trace" -o "$scratch/page.html"
+done

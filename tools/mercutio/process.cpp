@@ -52,6 +52,21 @@ void end_group(pid_t child) {
   kill(-child, SIGKILL);
 }
 
+// fork() of a child that leads a group of its own and has the default actions of signals. None is lost until it has both.
+pid_t fork_group() {
+  sigset_t stopping, before;
+  sigemptyset(&stopping);
+  for (const int signal : kStops) sigaddset(&stopping, signal);
+  sigprocmask(SIG_BLOCK, &stopping, &before);
+  const pid_t child = fork();
+  if (child >= 0) setpgid(child, child);   // in both, whichever comes first
+  for (std::size_t i = 0; child == 0 && i < std::size(kStops); ++i) {
+    if (before_hold[i].sa_handler != SIG_IGN) signal(kStops[i], SIG_DFL);
+  }
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return child;
+}
+
 // Both ends are behind the standard descriptors, which may be closed: a program that is started gets others for those.
 bool make_pipe(int (&ends)[2]) {
   if (pipe2(ends, O_CLOEXEC) != 0) return false;
@@ -133,9 +148,8 @@ Output capture(const std::vector<std::string>& words, int timeout_seconds) {
   int ends[2];
   if (words.empty() || (stops_before > 0 && !goes_on) || !make_pipe(ends)) return output;
   std::vector<char*> arguments = argument_vector(words);
-  const pid_t child = fork();
+  const pid_t child = fork_group();
   if (child == 0) {
-    setpgid(0, 0);
     const int null_fd = open("/dev/null", O_RDONLY);
     if (null_fd > 0) dup2(null_fd, 0);
     if (null_fd > 2) close(null_fd);

@@ -254,6 +254,7 @@ Status OpenFile::write_kept() {
   const Status entry = together.entry;
   together.engine = engine_file(*together.hints, *together.view, fixed_hints, /*collective=*/true);
   together.engine.trace = together.trace = trace_.get();
+  together.engine.counters = together.trace ? &together.counters : nullptr;
   together.buffer = together.engine.storage;
   together.channel = blocking_channel();
   Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
@@ -347,8 +348,15 @@ Status OpenFile::preallocate(i64 bytes) {
   return ok_status();
 }
 
+// The standard counts it as a data access: another rank's later collective write must not come before it (engine/early.h).
+Result<i64> OpenFile::bytes_now() {
+  Result<i64> bytes = storage_->size();
+  IndependentAccesses::of_process().note();
+  return bytes;
+}
+
 Result<i64> OpenFile::size() {
-  return short_call(TraceKind::kSize, sizes_, [this] { return storage_->size(); });
+  return short_call(TraceKind::kSize, sizes_, [this] { return bytes_now(); });
 }
 
 }  // namespace mercutio

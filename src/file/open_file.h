@@ -226,6 +226,7 @@ class OpenFile final : public File {
   Result<i64> resolve_displacement(i64 displacement);
 
   // pointers.cpp
+  Result<i64> bytes_now();   // of the file
   Result<i64> end_of_file_etypes(const FileView& view);
   Result<i64> shared_pointer();
   Result<i64> target_of_seek(const FileView& view, i64 offset, Whence whence, i64 current);

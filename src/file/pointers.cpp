@@ -18,7 +18,7 @@ Status not_sequential(const Amode& amode) {
 
 // The standard: the first etype of the view that starts after the last byte of the file.
 Result<i64> OpenFile::end_of_file_etypes(const FileView& view) {
-  MERCUTIO_LET(const i64 bytes, storage_->size());
+  MERCUTIO_LET(const i64 bytes, bytes_now());
   if (view.view->filetype->size() == 0) return i64{0};
   const i64 etype_bytes = view.etype_bytes();
   const i64 below = view.view->stream_position(bytes);

@@ -1,6 +1,6 @@
 // C8: programs and libraries take a collective access for a barrier. What a rank has written by an independent call, through the same open or one of its
 // own, is seen by the collective reads of others that follow, and overwritten by their collective writes, however often the same accesses were made before.
-// What it has read so is from before their collective writes, if such reads recur. Rank 0 comes late, when the others already wait in the collective
+// What it has read so is from before their collective writes, if such reads recur; the same holds for the file's size. Rank 0 comes late, when the others already wait in the collective
 // access. (The standard wants a barrier there.)
 #include <unistd.h>
 
@@ -90,6 +90,26 @@ static void writes_after_a_read(int writes) {
   CHECK_OK(MPI_File_close(&fh));
 }
 
+// In each round all ranks ask for the file's end, the last one late, and write behind it.
+static void writes_after_a_size(int seeks) {
+  MPI_File fh = ck_create("f");
+  char data[kBlock] = {0};
+  for (int round = 0; round < 2 * kUsualRounds; round++) {
+    const MPI_Offset end = (MPI_Offset)round * ck_size * kBlock;
+    MPI_Offset seen = -1;
+    if (ck_rank == ck_size - 1) usleep(2000);
+    if (seeks) {
+      CHECK_OK(MPI_File_seek(fh, 0, MPI_SEEK_END));
+      CHECK_OK(MPI_File_get_position(fh, &seen));
+    } else {
+      CHECK_OK(MPI_File_get_size(fh, &seen));
+    }
+    CHECK_INT(seen, end);
+    CHECK_OK(MPI_File_write_at_all(fh, end + (MPI_Offset)ck_rank * kBlock, data, kBlock, MPI_BYTE, MPI_STATUS_IGNORE));
+  }
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 int main(int argc, char **argv) {
   ck_init(&argc, &argv);
   RUN_FOR(reads_after_a_write, "same_open", 0);
@@ -97,5 +117,7 @@ int main(int argc, char **argv) {
   RUN(writes_after_a_write);
   RUN_FOR(writes_after_a_read, "each_write", 1);
   RUN_FOR(writes_after_a_read, "some_writes", kWritesBetweenReads);
+  RUN_FOR(writes_after_a_size, "size", 0);
+  RUN_FOR(writes_after_a_size, "seek", 1);
   return ck_finish();
 }

@@ -19,4 +19,11 @@ inline constexpr i64 kMostFileBytes = (i64{1} << 62) - 2;
 
 enum class Direction { kRead, kWrite };
 
+struct FileRange {
+  i64 begin = 0, end = 0;
+  i64 bytes() const { return end - begin; }
+  bool empty() const { return end <= begin; }
+  bool operator==(const FileRange&) const = default;
+};
+
 }  // namespace mercutio

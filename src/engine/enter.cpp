@@ -84,7 +84,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
     const View& view = *access.view;
     entry.summary = summary_of(view, access.position, access.bytes);
     if (!access.reads()) entry.signature = signature_of(access);
-    mine.disorderly |= !view.filetype->monotone() || view.filetype->overlapping();
+    mine.disorderly |= !view.sorted();
     const i64 bits = view.displacement | view.filetype->alignment() | entry.summary.first | entry.summary.last;
     mine.alignment = bits & -bits;
   }

@@ -141,9 +141,10 @@ Status OpenFile::take_turn(const AccessCall& call) {
 void OpenFile::note_own(const Operation& operation) {
   if (!publishes_ || operation.atomic || !operation.entry || operation.direction != Direction::kWrite || operation.file_bytes == 0) return;
   const FileView& view = *operation.view;
-  const i64 first_byte = operation.first_etype * view.etype_bytes(), end = view.view->last_offset(first_byte + operation.file_bytes);
-  if (!amode_.readable()) return published_->note_end(end);
-  if (!attempt([&] { return copy_own(operation); })) published_->lose_own(view.view->file_offset(first_byte), end);
+  const i64 first_byte = operation.first_etype * view.etype_bytes();
+  const FileRange range = view.view->range_of(first_byte, first_byte + operation.file_bytes);
+  if (!amode_.readable()) return published_->note_end(range.end);
+  if (!attempt([&] { return copy_own(operation); })) published_->lose_own(range.begin, range.end);
 }
 
 Result<i64> OpenFile::copy_own(const Operation& operation) {

@@ -78,7 +78,7 @@ Status check_reach(Operation& operation) {
   i64 end = 0;
   const bool overflow = operation.first_etype < 0 || __builtin_mul_overflow(operation.first_etype, view.etype_bytes(), &end) ||
                         __builtin_add_overflow(end, operation.file_bytes, &end);
-  const auto fits = [&] { return end <= view.view->filetype->stream_bytes() && view.view->last_offset(end) <= kMostFileBytes; };
+  const auto fits = [&] { return end <= view.view->filetype->stream_bytes() && view.view->range_of(end - operation.file_bytes, end).end <= kMostFileBytes; };
   if (!overflow && (operation.file_bytes == 0 || fits())) return ok_status();
   const i64 asked = std::exchange(operation.first_etype, 0);
   return Error{ErrorClass::kArg, "the access reaches beyond what a file can have, from the offset " + std::to_string(asked) + " of its view"};

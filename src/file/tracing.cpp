@@ -175,9 +175,10 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   if (operation.entry && operation.file_bytes > 0) {
     const View& view = *operation.view->view;
     const i64 position = operation.first_etype * operation.view->etype_bytes(), end = position + operation.file_bytes;
-    event.offset = view.first_offset(position);
-    facts.end_offset = view.last_offset(end);
-    const bool whole = view.filetype->monotone() && facts.end_offset - event.offset == operation.file_bytes;
+    const FileRange range = view.range_of(position, end);
+    event.offset = range.begin;
+    facts.end_offset = range.end;
+    const bool whole = view.sorted() && range.bytes() == operation.file_bytes;
     facts.piece_bytes = whole ? operation.file_bytes : view.cursor(position, end).next().bytes;
   }
   if (operation.collective && operation.entry && trace_->keeps_steps()) trace_sketch(operation);

@@ -24,8 +24,9 @@ RankSummary summary_of(const View& view, i64 position, i64 bytes) {
   RankSummary rank;
   if (bytes <= 0) return rank;
   rank.bytes = bytes;
-  rank.first = view.first_offset(position);
-  rank.last = view.last_offset(position + bytes);
+  const FileRange range = view.range_of(position, position + bytes);
+  rank.first = range.begin;
+  rank.last = range.end;
   rank.run_bytes = rank.first_run_bytes = bytes;
   if (rank.contiguous()) return rank;
   rank.first_run_bytes = first_run_of(view, position, bytes);

@@ -2,6 +2,7 @@
 // MPI_ERR_ARG for the displacement and a filetype not made of etypes, MPI_ERR_IO for the order of the typemap.
 #include "model/view.h"
 
+#include <algorithm>
 #include <string>
 
 namespace mercutio {
@@ -51,6 +52,17 @@ Status check_type(const FlatTypeRef& type, const TypeSpecRef& spec, const char* 
 }
 
 }  // namespace
+
+FileRange View::range_of(i64 begin, i64 end) const {
+  FileRange range{file_offset(begin), file_offset(end - 1) + 1};
+  if (sorted()) return range;
+  const i64 first = begin / filetype->size(), last = (end - 1) / filetype->size();   // copies of the filetype
+  const auto begin_of = [this](i64 copy) { return displacement + copy * filetype->extent() + filetype->true_lb(); };
+  const auto end_of = [&](i64 copy) { return begin_of(copy) + filetype->true_extent(); };
+  if (first < last) range = {std::min(range.begin, begin_of(first + 1)), std::max(range.end, end_of(last - 1))};
+  if (filetype->overlapping_once()) range = {std::min(range.begin, begin_of(first)), std::max(range.end, end_of(last))};
+  return range;
+}
 
 ViewRef default_view() {
   auto view = std::make_shared<View>();

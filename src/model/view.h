@@ -21,9 +21,10 @@ struct View {
   i64 file_offset(i64 position) const { return displacement + filetype->offset_of(position); }
   i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
   Cursor cursor(i64 begin, i64 end) const { return Cursor(filetype, displacement, begin, end); }
-  // The smallest file range that holds stream bytes [begin, end), begin < end.
-  i64 first_offset(i64 begin) const { return file_offset(begin); }
-  i64 last_offset(i64 end) const { return file_offset(end - 1) + 1; }
+  // Whether the stream is sorted by offset, so that stream_position() is the inverse of file_offset().
+  bool sorted() const { return filetype->monotone() && !filetype->overlapping(); }
+  // The file range that holds stream bytes [begin, end), begin < end. The smallest one, unless pieces of one copy of the filetype overlap.
+  FileRange range_of(i64 begin, i64 end) const;
 };
 using ViewRef = std::shared_ptr<const View>;
 

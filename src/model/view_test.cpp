@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace mercutio {
 namespace {
 
@@ -43,7 +45,36 @@ TEST(View, PositionsIncludeTheDisplacement) {
   EXPECT_EQ(view.file_offset(8), 116);
   EXPECT_EQ(view.stream_position(100), 0);
   EXPECT_EQ(view.stream_position(110), 6);
-  EXPECT_EQ(view.last_offset(8), 112);
+  EXPECT_EQ(view.range_of(0, 8), (FileRange{100, 112}));
+}
+
+// Of the view's runs, one after the other.
+FileRange range_by_runs(const View& view, i64 begin, i64 end) {
+  FileRange range{INT64_MAX, INT64_MIN};
+  for (Cursor cursor = view.cursor(begin, end); !cursor.done();) {
+    const StridedRun run = cursor.next(INT64_MAX, 1);
+    range = {std::min(range.begin, run.offset), std::max(range.end, run.offset + run.bytes)};
+  }
+  return range;
+}
+
+// Copies that interleave: a column of a matrix, whose extent is one element; copies of no extent; pieces of which the first ends last.
+TEST(View, RangesHoldCopiesThatInterleave) {
+  const TypeSpecRef types[] = {make_resized(0, 4, make_vector(4, 1, 4, int32())), make_resized(0, 8, make_vector(2, 1, 3, int32())),
+                               make_resized(0, 0, make_vector(3, 2, 5, int32())), make_resized(0, 12, make_indexed({9, 2}, {1, 3}, int32())),
+                               make_resized(0, 16, make_vector(3, 1, 2, int32())), make_contiguous(5, int32())};
+  for (const TypeSpecRef& type : types) {
+    const View view = view_of(int32(), type, 100);
+    ASSERT_TRUE(check_view(view, false).ok());
+    const bool overlaps = view.filetype->overlapping_once();
+    for (i64 begin = 0; begin < 100; ++begin) {
+      for (i64 end = begin + 1; end <= 100; ++end) {
+        const FileRange range = view.range_of(begin, end), exact = range_by_runs(view, begin, end);
+        ASSERT_TRUE(range == exact || (overlaps && range.begin <= exact.begin && range.end >= exact.end)) 
+            << begin << ' ' << end << ": " << range.begin << ' ' << range.end << ", by runs " << exact.begin << ' ' << exact.end;
+      }
+    }
+  }
 }
 
 TEST(View, LegalFiletypesPass) {

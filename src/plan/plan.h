@@ -49,13 +49,6 @@ struct Reason {
   bool operator==(const Reason&) const = default;
 };
 
-struct FileRange {
-  i64 begin = 0, end = 0;
-  i64 bytes() const { return end - begin; }
-  bool empty() const { return end <= begin; }
-  bool operator==(const FileRange&) const = default;
-};
-
 // The domain of an aggregator under kSegments: the bytes in `range` of the ranks [first_rank, end_rank). Ranges of one group of
 // ranks are disjoint; those of different groups may overlap.
 struct RankSegment {

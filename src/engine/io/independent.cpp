@@ -46,13 +46,10 @@ i64 average_piece(Cursor cursor, i64 bytes) {
 Shape extent_of(const Access& access) {
   const View& view = *access.view;
   Shape shape;
-  shape.orderly = view.filetype->monotone() && !view.filetype->overlapping();
-  shape.first = view.first_offset(access.position);
-  shape.last = view.last_offset(access.position + access.bytes);
-  if (!shape.orderly) {   // copies of the filetype may extend below and above their origin
-    shape.first = view.displacement;
-    shape.last += view.filetype->true_extent();
-  }
+  const FileRange range = view.range_of(access.position, access.position + access.bytes);
+  shape.orderly = view.sorted();
+  shape.first = range.begin;
+  shape.last = range.end;
   return shape;
 }
 

@@ -21,7 +21,7 @@ Window next_window(const View& view, i64 position, i64 end, i64 buffer_bytes) {
   w.begin = position;
   w.first = view.file_offset(position);
   w.end = std::clamp(view.stream_position(w.first + buffer_bytes), position + 1, end);
-  w.last = view.last_offset(w.end);
+  w.last = view.file_offset(w.end - 1) + 1;
   return w;
 }
 
@@ -61,7 +61,7 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
 Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done) {
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
-  const i64 span = view.last_offset(end) - view.first_offset(access.position);
+  const i64 span = view.range_of(access.position, end).bytes();
   ScratchBuffer buffer(0);
   Cursor memory(access.memory.type, reinterpret_cast<i64>(access.memory.base), done, access.bytes);
   i64 position = access.position + done;
@@ -85,7 +85,7 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done) {
 Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locked) {
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
-  const i64 span = view.last_offset(end) - view.first_offset(access.position);
+  const i64 span = view.range_of(access.position, end).bytes();
   ScratchBuffer buffer(0);
   Cursor memory = access.memory.cursor();
   for (i64 position = access.position; position < end;) {

@@ -348,13 +348,6 @@ Status OpenFile::preallocate(i64 bytes) {
   return ok_status();
 }
 
-// The standard counts it as a data access: another rank's later collective write must not come before it (engine/early.h).
-Result<i64> OpenFile::bytes_now() {
-  Result<i64> bytes = storage_->size();
-  IndependentAccesses::of_process().note();
-  return bytes;
-}
-
 Result<i64> OpenFile::size() {
   return short_call(TraceKind::kSize, sizes_, [this] { return bytes_now(); });
 }

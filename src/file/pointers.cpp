@@ -16,6 +16,13 @@ Status not_sequential(const Amode& amode) {
 
 }  // namespace
 
+// The standard counts it as a data access: another rank's later collective write must not come before it (engine/early.h).
+Result<i64> OpenFile::bytes_now() {
+  Result<i64> bytes = storage_->size();
+  IndependentAccesses::of_process().note();
+  return bytes;
+}
+
 // The standard: the first etype of the view that starts after the last byte of the file.
 Result<i64> OpenFile::end_of_file_etypes(const FileView& view) {
   MERCUTIO_LET(const i64 bytes, bytes_now());

@@ -213,7 +213,7 @@ struct Proposal {
   std::int64_t id, minus_id;   // of the group that the rank has found; 0: none
   std::int64_t forget;         // 1: the communicator can't keep its group
   std::int64_t tags, memory;   // what rank 0 has drawn
-  GroupStart start;            // of rank 0
+  GroupStart start;            // of rank 0, if it has found none
 };
 using ProposalWords = std::array<std::int64_t, sizeof(Proposal) / sizeof(std::int64_t)>;
 
@@ -238,13 +238,17 @@ Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
   const bool draws = id != 0 && rank == 0;
   const FilePlace drawn = draws ? found->draw() : kNoPlace;
   Proposal all{id, -id, keep ? 0 : 1, drawn.tags, drawn.memory, {}};
-  if (rank == 0) all.start = start_group(size, draws ? nullptr : &offered);
-  const int code = size > 1 ? agree(user, rank, all) : MPI_SUCCESS;
+  if (rank == 0 && !draws) all.start = start_group(size, offered);
+  int code = size > 1 ? agree(user, rank, all) : MPI_SUCCESS;
   if (code == MPI_SUCCESS && all.id != 0 && all.id == -all.minus_id) {
     MERCUTIO_LET(const FilePlace place, found->claim({all.tags, all.memory}));
     return Found{std::move(found), place, all.forget == 0, !is_kept};
   }
   if (drawn != kNoPlace) found->give_back(drawn);
+  if (code == MPI_SUCCESS && all.start.id == 0) {   // rank 0 has found a group that not all have
+    if (rank == 0) all.start = start_group(size, offered);
+    code = agree(user, rank, all);
+  }
   if (code != MPI_SUCCESS) return mpi_error("MPI_Allreduce", code, user);
   MERCUTIO_LET(RankGroupRef made, RankGroup::make(user, all.start, offered));
   const FilePlace first = made->draw();   // the same on all ranks, as nobody else has the group yet

@@ -148,11 +148,11 @@ bool all_mapped(const std::vector<Member>& members) {
 
 }  // namespace
 
-GroupStart start_group(int size, OfferedMemory* offered) {
+GroupStart start_group(int size, OfferedMemory& offered) {
   const SlotsWish wish = wish_for_slots();
   GroupStart start{static_cast<std::int64_t>(random_number() >> 1) | 1, wish.way, wish.number, {}};
-  if (offered && size > 1 && size <= kMostOnOneNode && !mpi_divides_nodes())
-    start.place = offered->offer(OfferedMemory::Kind::kAnonymous, segment_bytes(size) + kCounterMemoryBytes);
+  if (size > 1 && size <= kMostOnOneNode && !mpi_divides_nodes())
+    start.place = offered.offer(OfferedMemory::Kind::kAnonymous, segment_bytes(size) + kCounterMemoryBytes);
   return start;
 }
 

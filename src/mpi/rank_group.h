@@ -45,8 +45,8 @@ struct GroupStart {
   std::int64_t id = 0, slots_way = 0, slots_number = 0;
   MemoryPlace place;
 };
-// On rank 0, of `size` ranks. `offered` must be kept until make() has returned. Null: a new group is unlikely.
-GroupStart start_group(int size, OfferedMemory* offered);
+// On rank 0, of `size` ranks. `offered` must be kept until make() has returned.
+GroupStart start_group(int size, OfferedMemory& offered);
 
 class RankGroup {
  public:

@@ -1,7 +1,7 @@
 // C8: programs and libraries take a collective access for a barrier. What a rank has written by an independent call, through the same open or one of its
 // own, is seen by the collective reads of others that follow, and overwritten by their collective writes, however often the same accesses were made before.
-// What it has read so is from before their collective writes, if such reads recur; the same holds for the file's size. Rank 0 comes late, when the others already wait in the collective
-// access. (The standard wants a barrier there.)
+// What it has read so is from before their collective writes, if such reads recur; the same holds for the file's size. Rank 0 comes late, when the others
+// already wait in the collective access. (The standard wants a barrier there.)
 #include <unistd.h>
 
 #include "check.h"

@@ -27,9 +27,9 @@ enum class Method { kDirect, kStaged, kSieved };
 
 // The properties of an access from which its method is chosen.
 struct Shape {
-  i64 first = 0, last = 0;     // file range
+  FileRange range;             // in the file
   bool contiguous = false;     // one piece in the file
-  bool orderly = true;         // the view is monotone and has no overlaps
+  bool sorted = true;          // as the view
   i64 file_piece = 0;          // average bytes of a piece, sampled
   i64 memory_piece = 0;
 };
@@ -42,22 +42,13 @@ i64 average_piece(Cursor cursor, i64 bytes) {
   return pieces == 0 ? bytes : std::max<i64>(1, seen / pieces);
 }
 
-// The file range of the access.
-Shape extent_of(const Access& access) {
-  const View& view = *access.view;
-  Shape shape;
-  const FileRange range = view.range_of(access.position, access.position + access.bytes);
-  shape.orderly = view.sorted();
-  shape.first = range.begin;
-  shape.last = range.end;
-  return shape;
-}
-
 Shape look_at(const Access& access) {
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
-  Shape shape = extent_of(access);
-  shape.contiguous = shape.orderly && shape.last - shape.first == access.bytes;
+  Shape shape;
+  shape.range = view.range_of(access.position, end);
+  shape.sorted = view.sorted();
+  shape.contiguous = shape.sorted && shape.range.bytes() == access.bytes;
   shape.file_piece = shape.contiguous ? access.bytes : average_piece(view.cursor(access.position, end), access.bytes);
   shape.memory_piece = access.memory.contiguous() ? access.bytes : average_piece(access.memory.cursor(), access.bytes);
   return shape;
@@ -65,19 +56,19 @@ Shape look_at(const Access& access) {
 
 // Whether the pieces are so close together that windows are cheaper. Floating point, because the product may overflow.
 bool worth_sieving(const Access& access, const Shape& shape) {
-  const double pitch = static_cast<double>(shape.last - shape.first) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
+  const double pitch = static_cast<double>(shape.range.bytes()) * static_cast<double>(shape.file_piece) / static_cast<double>(access.bytes);
   return access.bytes > 4 * shape.file_piece && pitch < static_cast<double>(access.reads() ? kSieveReadPitch : kSieveWritePitch);
 }
 
 bool pages_apart(const Access& access, const Shape& shape) {
   const i64 holes = (access.bytes - 1) / shape.file_piece;
-  return shape.file_piece >= kCopiedHoleBytes && (shape.last - shape.first - access.bytes) / kCopiedHoleBytes >= holes;
+  return shape.file_piece >= kCopiedHoleBytes && (shape.range.bytes() - access.bytes) / kCopiedHoleBytes >= holes;
 }
 
 bool should_sieve(const EngineFile& file, const Access& access, const Shape& shape, bool locked) {
   const bool reading = access.reads();
   const Toggle wish = sieving(file, access.direction);
-  if (shape.contiguous || !shape.orderly || wish == Toggle::kDisable) return false;
+  if (shape.contiguous || !shape.sorted || wish == Toggle::kDisable) return false;
   if (!reading && !(locked ? file.readable && file.storage->traits().can_merge : may_sieve_writes(file))) return false;
   if (wish == Toggle::kEnable) return true;
   return worth_sieving(access, shape) && !(reading && only_copies(file) && pages_apart(access, shape));
@@ -95,7 +86,7 @@ Method choose(const EngineFile& file, const Access& access, const Shape& shape, 
 // The detector for a read whose pieces would be read in windows if the storage blocks: after the first blocked call the rest is
 // read in windows. Null: the read is not of this kind.
 const BlockingDetector* detector_for(const EngineFile& file, const Access& access, const Shape& shape) {
-  if (!access.reads() || !file.blocking || shape.contiguous || !shape.orderly) return nullptr;
+  if (!access.reads() || !file.blocking || shape.contiguous || !shape.sorted) return nullptr;
   return worth_sieving(access, shape) && sieving(file, Direction::kRead) == Toggle::kAutomatic ? file.blocking : nullptr;
 }
 
@@ -143,8 +134,8 @@ Result<i64> move_staged(const EngineFile& file, const Access& access, const Bloc
 }  // namespace
 
 Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Access& access) {
-  const Shape shape = extent_of(access);
-  return lock_range(file, shape.first, shape.last, /*exclusive=*/!access.reads(), "atomic access");
+  const FileRange range = access.view->range_of(access.position, access.position + access.bytes);
+  return lock_range(file, range.begin, range.end, /*exclusive=*/!access.reads(), "atomic access");
 }
 
 Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options) {
@@ -153,7 +144,7 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   const Shape shape = look_at(access);
   std::unique_ptr<HeldLock> lock;
   if (options.atomic && !options.locked) {
-    if (auto moved = move_short_locked(file, access, shape.first, shape.last)) return *std::move(moved);
+    if (auto moved = move_short_locked(file, access, shape.range.begin, shape.range.end)) return *std::move(moved);
     MERCUTIO_LET(lock, lock_extent(file, access));
   }
   std::unique_ptr<HeldLock> leave;
@@ -161,14 +152,14 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
   if (method == Method::kSieved) {
     const i64 start = file.trace ? now_ns() : 0;
     Result<i64> moved = reading ? sieve_read(file, access) : sieve_write(file, access, options.atomic);
-    record(file, TraceKind::kSieve, start, moved ? *moved : 0, shape.first, reading ? "read" : "write");
+    record(file, TraceKind::kSieve, start, moved ? *moved : 0, shape.range.begin, reading ? "read" : "write");
     return release_after(std::move(moved), std::move(lock));
   }
   if (!reading && !options.atomic) {
-    MERCUTIO_LET(lock, guard_against_sieving(file, shape.first, shape.last));
+    MERCUTIO_LET(lock, guard_against_sieving(file, shape.range.begin, shape.range.end));
   }
   if (shape.contiguous && access.memory.contiguous()) {   // one run
-    return release_after(move_piece(file, access.direction, {shape.first, begin_of(access.memory), access.bytes}), std::move(lock));
+    return release_after(move_piece(file, access.direction, {shape.range.begin, begin_of(access.memory), access.bytes}), std::move(lock));
   }
   const BlockingDetector* blocking = detector_for(file, access, shape);
   Result<i64> moved = method == Method::kStaged ? move_staged(file, access, blocking) : move_direct(file, access, blocking);

@@ -43,9 +43,7 @@ class NodeLeader : public WindowEndpoint {
   Underway described(i64 window) {
     MERCUTIO_ASSERT(window >= completed_ && window < windows());
     Underway one;
-    one.header = describe(buffer_, window, one.run_list);
-    auto runs = runs_of(buffer_, one.header, one.run_list);
-    if (runs) one.runs = std::move(*runs);
+    one.header = describe(buffer_, window, one.run_list, one.runs);
     one.in_slot = one.runs.size() == 1;
     return one;
   }

@@ -1,7 +1,10 @@
 #include "engine/window/stream_format.h"
 
+#include <bit>
 #include <cstring>
+#include <utility>
 
+#include "engine/window/run_list.h"
 #include "model/copy_run.h"
 
 namespace mercutio {
@@ -9,10 +12,10 @@ namespace {
 
 Error malformed() { return Error{ErrorClass::kIntern, "a window of a node stream does not fit its domain"}; }
 
-// Takes the runs of a window in ascending order and chooses their shortest description.
+// Takes the runs of a window in ascending order, and describes them by the header alone if that is possible.
 class RunCollector {
  public:
-  RunCollector(i64 unit, i64 units) : unit_(unit), bit_bytes_(static_cast<size_t>((units + 7) / 8)) {}
+  RunCollector(i64 unit, std::vector<StreamRun>* runs) : shift_(std::countr_zero(static_cast<std::uint64_t>(unit))), runs_(runs) {}
 
   void add(i64 begin, i64 end) {   // bytes of the window
     if (header_.runs > 0 && begin == at_ + length_) {   // adjacent runs are joined
@@ -32,14 +35,8 @@ class RunCollector {
       header_.stride = header_.runs > 1 ? stride_ : 0;
       return header_;
     }
-    if (bits_.empty()) {
-      run_list.resize(runs_.size() * sizeof(StreamRun));
-      std::memcpy(run_list.data(), runs_.data(), run_list.size());
-    } else {
-      run_list = std::move(bits_);
-      header_.runs = 0;
-    }
-    header_.list_bytes = static_cast<i64>(run_list.size());
+    run_list = list_.finish();
+    header_.list_bytes = std::ssize(run_list);
     return header_;
   }
 
@@ -49,46 +46,34 @@ class RunCollector {
     if (number == 0) header_.first = at_;
     if (number == 0) first_length_ = length_;
     if (number == 1) stride_ = at_ - header_.first;
-    even_ = even_ && length_ == first_length_ && at_ == header_.first + number * stride_;
+    const bool was_even = std::exchange(even_, even_ && length_ == first_length_ && at_ == header_.first + number * stride_);
     header_.bytes += length_;
-    if (!bits_.empty()) return set_bits(at_, length_);
-    runs_.push_back(StreamRun{static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(length_)});
-    if (runs_.size() * sizeof(StreamRun) <= bit_bytes_) return;
-    bits_.resize(bit_bytes_);
-    for (const StreamRun& run : runs_) set_bits(run.at, run.bytes);
-    runs_.clear();
+    if (runs_) runs_->push_back(StreamRun{static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(length_)});
+    if (even_) return;
+    for (i64 i = 0; was_even && i < number; ++i) list(header_.first + i * stride_, first_length_);
+    list(at_, length_);
   }
-  void set_bits(i64 begin, i64 bytes) {
-    for (i64 i = begin / unit_; i < (begin + bytes) / unit_; ++i) bits_[static_cast<size_t>(i / 8)] |= std::byte{1} << (i % 8);
+  void list(i64 at, i64 length) {
+    const i64 begin = at >> shift_, units = length >> shift_;
+    list_.add(static_cast<std::uint64_t>(begin - free_from_), static_cast<std::uint64_t>(units - 1));
+    free_from_ = begin + units + 1;
   }
 
-  const i64 unit_;
-  const size_t bit_bytes_;
+  const int shift_;            // of a unit
+  std::vector<StreamRun>* const runs_;
   StreamHeader header_;
   i64 at_ = 0, length_ = 0;    // the last run, which may still grow
   i64 first_length_ = 0, stride_ = 0;
   bool even_ = true;           // all runs so far have one length and one distance
-  std::vector<StreamRun> runs_;
-  std::vector<std::byte> bits_;   // used instead of runs if it is shorter
+  RunListWriter list_;         // of all runs, or empty as long as they are even
+  i64 free_from_ = 0;          // the first unit at which the next run may begin
 };
-
-std::vector<StreamRun> runs_of_bits(ConstBytes run_list, i64 unit, i64 units) {
-  std::vector<StreamRun> runs;
-  bool open = false;
-  for (i64 i = 0; i < units; ++i) {
-    const bool set = (run_list[static_cast<size_t>(i / 8)] >> (i % 8) & std::byte{1}) != std::byte{0};
-    if (set && open) runs.back().bytes += static_cast<std::uint32_t>(unit);
-    if (set && !open) runs.push_back(StreamRun{static_cast<std::uint32_t>(i * unit), static_cast<std::uint32_t>(unit)});
-    open = set;
-  }
-  return runs;
-}
 
 }  // namespace
 
-StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list) {
+StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list, std::vector<StreamRun>& runs) {
   const ValidMap valid = buffer.valid_map(window);
-  RunCollector collector(i64{1} << valid.shift, valid.bytes >> valid.shift);
+  RunCollector collector(i64{1} << valid.shift, &runs);
   for (i64 begin = valid.next_valid(0); begin < valid.bytes;) {
     const i64 end = valid.next_hole(begin);
     collector.add(begin, end);
@@ -99,12 +84,11 @@ StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::b
 
 StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const RankAccess& access, std::vector<std::byte>& run_list) {
   const FileRange range = buffer.window(part.window);
-  const i64 unit = buffer.unit_of(range);
   Cursor runs = access.cursor_in(nullptr, range.begin, part.begin, part.end);
   StridedRun run = runs.next();
   if (runs.done() && run.count > 1 && run.stride > run.bytes)   // there are no others
     return StreamHeader{part.window, run.count * run.bytes, run.offset, 0, run.count, run.stride};
-  RunCollector collector(unit, range.bytes() / unit);
+  RunCollector collector(buffer.unit_of(range), nullptr);
   for (bool first = true; first || !runs.done(); first = false) {
     if (!first) run = runs.next();
     for (i64 i = 0; i < run.count; ++i) collector.add(run.offset + i * run.stride, run.offset + i * run.stride + run.bytes);
@@ -143,13 +127,19 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
     for (i64 i = 0; i < header.runs; ++i) {
       runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first + i * header.stride), static_cast<std::uint32_t>(length)});
     }
-  } else if (header.runs == 0) {
-    if (static_cast<i64>(run_list.size()) != (units + 7) / 8) return malformed();
-    runs = runs_of_bits(run_list, unit, units);
   } else {
-    if (header.runs < 0 || static_cast<size_t>(header.runs) != run_list.size() / sizeof(StreamRun) || run_list.size() % sizeof(StreamRun) != 0) return malformed();
-    runs.resize(static_cast<size_t>(header.runs));
-    std::memcpy(runs.data(), run_list.data(), run_list.size());
+    if (header.runs <= 0 || header.runs / 4 > std::ssize(run_list)) return malformed();   // a run takes at least 2 bits
+    runs.reserve(static_cast<size_t>(header.runs));
+    RunListReader list(run_list);
+    for (i64 i = 0, free_from = 0; i < header.runs; ++i) {
+      const auto free = static_cast<std::uint64_t>(std::max<i64>(units - free_from, 0));
+      const std::uint64_t gap = list.gap(), length = list.length();
+      if (gap >= free || length >= free - gap) return malformed();
+      const i64 begin = free_from + static_cast<i64>(gap), end = begin + static_cast<i64>(length) + 1;
+      runs.push_back(StreamRun{static_cast<std::uint32_t>(begin * unit), static_cast<std::uint32_t>((end - begin) * unit)});
+      free_from = end + 1;
+    }
+    if (!list.complete()) return malformed();
   }
   i64 bytes = 0;
   for (const StreamRun& run : runs) {

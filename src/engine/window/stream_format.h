@@ -2,15 +2,14 @@
 // are valid and, when writing, carries these bytes in file order. Inside engine/ only.
 //
 // A window is announced by a header. The header alone describes a window whose valid bytes are one run, or runs of equal length at
-// equal distances. Otherwise a run list follows: a list of runs or one bit per unit, whichever is shorter. It is omitted if both
-// ends have cached it (engine/window/run_list_cache.h).
+// equal distances. Otherwise a run list follows (engine/window/run_list.h). It is omitted if both ends have cached it
+// (engine/window/run_list_cache.h).
 //
 // Windows with few bytes travel together in a parcel, which is announced like a window. It contains a header, the run list and,
 // when writing, the bytes of each window. When reading, one message answers a parcel.
 #pragma once
 
 #include <algorithm>
-#include <type_traits>
 #include <vector>
 
 #include "engine/io/pieces.h"
@@ -24,7 +23,7 @@ struct StreamHeader {
   i64 bytes = 0;         // 0: the window is not announced yet
   i64 first = 0;         // if it is one run: offset in the window; parcel of requests: bytes of the reply
   i64 list_bytes = 0;    // bytes of the run list that follows
-  i64 runs = 0;          // number of runs in the list; 0: one bit per unit
+  i64 runs = 0;          // number of runs, of which a run list or `stride` tells where they are
   i64 stride = 0;        // distance between runs, if all lengths and distances are equal; 0: they are listed
   i64 cache_index = -1;   // index of the run list in the cache, where it is stored if it follows; -1: it is not cached
   i64 parcel = 0;        // 1: a parcel of `bytes` bytes that begins with this window; 2: the same, and no window follows it; 0: a window
@@ -35,10 +34,9 @@ struct StreamHeader {
 struct StreamRun {
   std::uint32_t at = 0, bytes = 0;
 };
-static_assert(std::is_trivially_copyable_v<StreamRun> && sizeof(StreamRun) == 8);   // a run list is an array of them
 
-// Describes the valid bytes of a slot, or the part of a rank's access. Sets `run_list` unless the header suffices.
-StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list);
+// Describes the valid bytes of a slot, which are `runs`, or the part of a rank's access. Sets `run_list` unless the header suffices.
+StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list, std::vector<StreamRun>& runs);
 StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const RankAccess& access, std::vector<std::byte>& run_list);
 
 // Whether a window is put into a parcel.

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <random>
 
 #include "comm/in_process.h"
+#include "engine/window/run_list.h"
 #include "plan/node_buffers.h"
 
 namespace mercutio {
@@ -26,14 +29,28 @@ struct Fixture {
   std::optional<WindowBuffer> buffer;
 };
 
-std::vector<std::pair<i64, i64>> runs_in(const Fixture& f, const StreamHeader& header, ConstBytes run_list) {
-  std::vector<std::pair<i64, i64>> found;
+using Runs = std::vector<std::pair<i64, i64>>;   // offset and bytes
+
+Runs pairs_of(const std::vector<StreamRun>& runs) {
+  Runs pairs;
+  for (const StreamRun& run : runs) pairs.emplace_back(run.at, run.bytes);
+  return pairs;
+}
+
+Runs runs_in(const Fixture& f, const StreamHeader& header, ConstBytes run_list) {
   auto runs = runs_of(*f.buffer, header, run_list);
   EXPECT_TRUE(runs.ok());
-  if (runs) {
-    for (const StreamRun& run : *runs) found.emplace_back(run.at, run.bytes);
-  }
-  return found;
+  return runs ? pairs_of(*runs) : Runs();
+}
+
+// Describes the valid bytes of window 0, which are `expected`, and clears them.
+StreamHeader described(const Fixture& f, const Runs& expected, std::vector<std::byte>& run_list) {
+  std::vector<StreamRun> runs;
+  const StreamHeader header = describe(*f.buffer, 0, run_list, runs);
+  EXPECT_EQ(pairs_of(runs), expected);
+  EXPECT_EQ(runs_in(f, header, run_list), expected);
+  f.buffer->valid_map(0).clear();
+  return header;
 }
 
 void on_one_of_two(const std::function<void(Comm&)>& body) {
@@ -47,67 +64,122 @@ TEST(StreamFormat, OneRunNeedsNoRunList) {
     Fixture f(comm, 4096, 8);
     f.set_valid(16, 64, 8);
     std::vector<std::byte> run_list;
-    const StreamHeader header = describe(*f.buffer, 0, run_list);
+    EXPECT_EQ(described(f, {{16, 48}}, run_list).bytes, 48);
     EXPECT_TRUE(run_list.empty());
-    EXPECT_EQ(header.bytes, 48);
-    EXPECT_EQ(runs_in(f, header, run_list), (std::vector<std::pair<i64, i64>>{{16, 48}}));
-  });
-}
-
-TEST(StreamFormat, FewRunsAreListed) {
-  on_one_of_two([](Comm& comm) {
-    Fixture f(comm, 4096, 8);
-    f.set_valid(0, 8, 8);
-    f.set_valid(1024, 2048, 8);
-    std::vector<std::byte> run_list;
-    const StreamHeader header = describe(*f.buffer, 0, run_list);
-    EXPECT_EQ(run_list.size(), 2 * sizeof(StreamRun));
-    EXPECT_EQ(runs_in(f, header, run_list), (std::vector<std::pair<i64, i64>>{{0, 8}, {1024, 1024}}));
   });
 }
 
 TEST(StreamFormat, EqualRunsAtEqualDistancesNeedNoRunList) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
-    std::vector<std::pair<i64, i64>> expected;
+    Runs expected;
     for (i64 at = 8; at < 4096; at += 24) {
       f.set_valid(at, at + 8, 8);
       expected.emplace_back(at, 8);
     }
     std::vector<std::byte> run_list;
-    const StreamHeader header = describe(*f.buffer, 0, run_list);
+    EXPECT_EQ(described(f, expected, run_list).stride, 24);
     EXPECT_TRUE(run_list.empty());
-    EXPECT_EQ(header.stride, 24);
-    EXPECT_EQ(runs_in(f, header, run_list), expected);
   });
 }
 
-TEST(StreamFormat, ManyRunsAreSentAsBits) {
+TEST(StreamFormat, OtherRunsAreListed) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
-    std::vector<std::pair<i64, i64>> expected;
-    for (i64 at = 8; at < 4096; at += expected.size() % 2 == 0 ? 16 : 24) {
-      f.set_valid(at, at + 8, 8);
-      expected.emplace_back(at, 8);
-    }
+    for (const i64 begin : {0, 24, 48}) f.set_valid(begin, begin + 8, 8);   // even so far
+    f.set_valid(1024, 4096, 8);
     std::vector<std::byte> run_list;
-    const StreamHeader header = describe(*f.buffer, 0, run_list);
-    EXPECT_EQ(run_list.size(), 4096u / 8 / 8);
-    EXPECT_EQ(runs_in(f, header, run_list), expected);
+    const StreamHeader header = described(f, {{0, 8}, {24, 8}, {48, 8}, {1024, 3072}}, run_list);
+    EXPECT_EQ(header.runs, 4);
+    EXPECT_EQ(header.list_bytes, std::ssize(run_list));
+  });
+}
+
+// Irregular cells of one unit, as those of a rank of many.
+TEST(StreamFormat, AListedRunTakesFewBits) {
+  on_one_of_two([](Comm& comm) {
+    std::mt19937_64 random(1);
+    for (const i64 mean : {2, 16, 256, 4096}) {
+      const i64 units = 1 << 20;
+      Fixture f(comm, units, 1);
+      Runs expected;
+      std::geometric_distribution<i64> gap(1.0 / static_cast<double>(mean));
+      for (i64 unit = gap(random); unit < units; unit += 2 + gap(random)) {
+        f.set_valid(unit, unit + 1, 1);
+        expected.emplace_back(unit, 1);
+      }
+      std::vector<std::byte> run_list;
+      described(f, expected, run_list);
+      const double bits = 8 * static_cast<double>(run_list.size()) / static_cast<double>(expected.size());
+      EXPECT_LT(bits, std::log2(static_cast<double>(mean)) + 3.5) << mean;
+    }
+  });
+}
+
+TEST(StreamFormat, ListsTakeAtMostAboutABitAUnit) {
+  on_one_of_two([](Comm& comm) {
+    std::mt19937_64 random(2);
+    for (i64 i = 0; i < 200; ++i) {
+      const i64 unit = i64{1} << random() % 4, units = 1 + static_cast<i64>(random() % 4000);
+      Fixture f(comm, units * unit, unit);
+      Runs expected;
+      const std::uint64_t longest_gap = std::uint64_t{1} << random() % 10, longest_run = std::uint64_t{1} << random() % 10;
+      for (i64 at = static_cast<i64>(random() % longest_gap); at < units;) {
+        const i64 end = std::min(units, at + 1 + static_cast<i64>(random() % longest_run));
+        f.set_valid(at * unit, end * unit, unit);
+        expected.emplace_back(at * unit, (end - at) * unit);
+        at = end + 1 + static_cast<i64>(random() % longest_gap) * static_cast<i64>(random() % 2);
+      }
+      if (expected.empty()) continue;
+      std::vector<std::byte> run_list;
+      described(f, expected, run_list);
+      EXPECT_LE(std::ssize(run_list), units / 7 + 32);
+    }
   });
 }
 
 TEST(StreamFormat, RejectsRunsOutsideTheWindow) {
   on_one_of_two([](Comm& comm) {
     Fixture f(comm, 4096, 8);
-    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{1, 8, 0, 0, 1}, {}).ok());        // no such window
-    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 16, 4088, 0, 1}, {}).ok());    // beyond its end
-    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, -8, 0, 0, 1}, {}).ok());
-    const StreamRun run{0, 8};
-    const ConstBytes one = std::as_bytes(std::span(&run, 1));
-    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 16, 0, 8, 1}, one).ok());      // more bytes than its runs have
-    EXPECT_FALSE(runs_of(*f.buffer, StreamHeader{0, 8, 0, 8, 2}, one).ok());       // more runs than the list has
-    EXPECT_TRUE(runs_of(*f.buffer, StreamHeader{0, 8, 0, 8, 1}, one).ok());
+    const auto accepts = [&](const StreamHeader& header, ConstBytes run_list = {}) { return runs_of(*f.buffer, header, run_list).ok(); };
+    EXPECT_FALSE(accepts({1, 8, 0, 0, 1}));        // no such window
+    EXPECT_FALSE(accepts({0, 16, 4088, 0, 1}));    // beyond its end
+    EXPECT_FALSE(accepts({0, -8, 0, 0, 1}));
+    RunListWriter writer;
+    for (const std::uint64_t gap : {0, 5, 400}) writer.add(gap, 0);   // units 0, 7 and 409
+    const std::vector<std::byte> list = writer.finish();
+    const i64 bytes = std::ssize(list);
+    EXPECT_TRUE(accepts({0, 24, 0, bytes, 3}, list));
+    EXPECT_FALSE(accepts({0, 32, 0, bytes, 3}, list));   // more bytes than its runs have
+    EXPECT_FALSE(accepts({0, 32, 0, bytes, 4}, list));   // more runs than the list has
+    EXPECT_FALSE(accepts({0, 16, 0, bytes, 2}, list));   // fewer
+    EXPECT_FALSE(accepts({0, 24, 0, bytes, -1}, list));
+    EXPECT_FALSE(accepts({0, 24, 0, bytes, INT64_MAX}, list));
+    EXPECT_FALSE(accepts({0, 24, 0, bytes - 1, 3}, std::span(list).first(list.size() - 1)));
+  });
+}
+
+TEST(StreamFormat, RandomListsStayInTheWindow) {
+  on_one_of_two([](Comm& comm) {
+    std::mt19937_64 random(3);
+    Fixture f(comm, 512, 8);
+    for (i64 i = 0; i < 20000; ++i) {
+      std::vector<std::byte> list(1 + random() % 16);
+      const std::uint64_t ones = random();   // zeros are long quotients
+      for (std::byte& byte : list) byte = static_cast<std::byte>(random() | (ones % 2 == 0 ? random() : 0));
+      const i64 runs = 1 + static_cast<i64>(random() % 8);
+      for (i64 bytes = 8; bytes <= 512; bytes += 8) {
+        auto found = runs_of(*f.buffer, StreamHeader{0, bytes, 0, std::ssize(list), runs}, list);
+        if (!found) continue;
+        i64 end = -1;
+        for (const auto& [at, length] : pairs_of(*found)) {
+          ASSERT_GT(at, end);
+          ASSERT_GT(length, 0);
+          end = at + length;
+        }
+        ASSERT_LE(end, 512);
+      }
+    }
   });
 }
 

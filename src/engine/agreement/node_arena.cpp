@@ -85,9 +85,9 @@ void NodeArena::return_ticket(i64 ticket) {
   if (current_ticket_.load() < next_ticket_.load()) segment_.wake(me_);   // another thread of this rank holds the next ticket
 }
 
-// The members from `from` on are looked at in their order. Returns the first that has not posted, or count().
+// The members from `from` on are looked at in their order, but for this rank. Returns the first that has not posted, or count().
 i64 NodeArena::first_missing(i64 gather, i64 from) const {
-  while (from < count() && std::atomic_ref(line(from, gather).posted).load(std::memory_order_seq_cst) >> 1 == gather) ++from;
+  while (from < count() && (from == me_ || std::atomic_ref(line(from, gather).posted).load(std::memory_order_seq_cst) >> 1 == gather)) ++from;
   return from;
 }
 
@@ -102,7 +102,10 @@ void NodeArena::post(ConstBytes mine, bool publishes) {
   Line& own = line(me_, gather);
   MERCUTIO_ASSERT(own.posted >> 1 == std::max<i64>(gather - 2, 0));
   const bool fits = mine.size() <= sizeof own.data;
-  if (!mine.empty()) std::memcpy(fits ? own.data : controls_[me_].contributions[gather & 1], mine.data(), mine.size());
+  std::byte* const there = fits ? own.data : controls_[me_].contributions[gather & 1];
+  mine_ = fits ? mine_copy_ : there;
+  if (!mine.empty()) std::memcpy(there, mine.data(), mine.size());
+  if (!mine.empty() && fits) std::memcpy(mine_copy_, mine.data(), mine.size());
   std::atomic_ref(own.posted).store(2 * gather + (fits ? 0 : 1), std::memory_order_seq_cst);
   if (std::atomic_ref(result_->awaited[gather & 1]).load(std::memory_order_seq_cst) != gather) return;
   if (first_missing(gather, 0) < count()) return;

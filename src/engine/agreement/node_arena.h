@@ -63,6 +63,7 @@ class NodeArena {
   bool all_posted();
   // By index in members(). Valid until the next post().
   const std::byte* contribution(i64 member) const {
+    if (member == me_) return mine_;
     const Line& line = this->line(member, gathers_);
     return line.posted & 1 ? controls_[member].contributions[gathers_ & 1] : line.data;
   }
@@ -168,6 +169,9 @@ class NodeArena {
   i64 gathers_ = 0, publications_ = 0;
   i64 looked_at_ = 0;   // the gather whose posts are awaited
   i64 arrived_ = 0;     // the members before this one have posted it
+  // What this rank has contributed. Of a short contribution there is a copy, as a rank that reads a cache line may take it from the one that wrote it.
+  const std::byte* mine_ = nullptr;
+  alignas(i64) std::byte mine_copy_[sizeof Line::data];
   bool published_since_gather_ = false;
   std::vector<i64> bases_;
   std::atomic<i64> next_ticket_{0}, current_ticket_{0};

@@ -337,6 +337,9 @@ class OpenFile final : public File {
   std::atomic<bool> in_split_{false};   // whether there is one
 };
 
+// glibc before 2.38 doesn't use the memory of an aligned object again if another block lies beside it, so each open would take more.
+static_assert(alignof(OpenFile) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+
 inline bool OpenFile::pause(i64 looks) {
   constexpr i64 kPatience = 32;
   context_.progress->progress(/*waits=*/true);   // another rank may wait for what this one has started before

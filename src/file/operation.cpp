@@ -22,18 +22,19 @@ constexpr i64 kPlainReach = i64{1} << 40, kPlainEtypeBytes = MiB, kPlainDisplace
 
 // What a rank says of its share of an ordered access.
 struct OrderedShare {
+  i64 refused = 0;   // the access fails on all ranks, and the shared file pointer stays
   i64 etypes = 0;
   i64 plain = 0;   // moved alone: the view is contiguous, and neither atomic mode nor a hint asks for more
 };
 
 OrderedShare share_of(const Operation& operation) {
-  if (!operation.entry) return {};
+  if (!operation.entry) return {.refused = 1};
   const Hints& hints = operation.hints->values;
   const FileView& view = *operation.view;
   const bool near = view.etype_bytes() <= kPlainEtypeBytes && view.view->displacement <= kPlainDisplacement;
   const bool plain = near && view.view->contiguous() && !operation.staged() && !operation.atomic &&
                      hints.buffering(operation.direction) != Toggle::kEnable && hints.mercutio_strategy == WantedStrategy::kAuto;
-  return {operation.etypes, plain ? 1 : 0};
+  return {0, operation.etypes, plain ? 1 : 0};
 }
 
 }  // namespace
@@ -44,12 +45,14 @@ Task<Status> place_ordered(Operation& operation) {
   std::vector<OrderedShare> shares(static_cast<size_t>(operation.channel.comm->size()));
   MERCUTIO_CO_TRY(co_await all_gather(operation.channel, const_bytes_of(std::span(&mine, 1)), bytes_of(std::span(shares))));
   i64 before = 0, total = 0;
-  bool plain = true, too_large = false;
+  bool plain = true, too_large = false, refused = false;
   for (size_t rank = 0; rank < shares.size(); ++rank) {
     if (static_cast<i64>(rank) == operation.channel.comm->rank()) before = total;
     too_large |= shares[rank].etypes < 0 || __builtin_add_overflow(total, shares[rank].etypes, &total);
     plain &= shares[rank].plain != 0;
+    refused |= shares[rank].refused != 0;
   }
+  if (refused) before = total = 0;
   std::vector<std::byte> message;
   Status counted = ok_status();
   if (operation.channel.comm->rank() == 0) {

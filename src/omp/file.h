@@ -51,13 +51,14 @@ class File final : private Mover::Tally {
   int adopt(std::unique_ptr<Storage> storage, Files& files);
 
  private:
-  struct alignas(64) Slot {
+  struct Slot {
     Call call;
     std::optional<Error> refused;  // the error of its arguments
     std::optional<Error> failed;   // the error of moving this thread's share
     std::atomic<i64> moved{0};     // bytes of this thread's data, moved by any thread
     i64 result = 0;
     std::vector<MergeCursor> cursors;
+    std::byte apart[64];   // from what another thread changes
   };
 
   void add(size_t request, i64 bytes) override { slots_[request].moved.fetch_add(bytes, std::memory_order_relaxed); }

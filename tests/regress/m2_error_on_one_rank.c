@@ -58,6 +58,20 @@ static void bad_argument_on(int rank) {
   CHECK_INT(ck_disk_size(ck_path("f")), ck_size);
 }
 
+// Nothing is written, and the shared file pointer stays: where it is called again, no hole is left.
+static void bad_count_in_order(int rank) {
+  MPI_File fh = ck_create("f");
+  char byte = 'x';
+  MPI_Offset at = -1;
+  CHECK_CLASS(MPI_File_write_ordered(fh, &byte, ck_rank == rank ? -1 : 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
+  CHECK_OK(MPI_File_get_position_shared(fh, &at));
+  CHECK_INT(at, 0);
+  CHECK_OK(MPI_Barrier(MPI_COMM_WORLD));
+  CHECK_OK(MPI_File_write_ordered(fh, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+  CHECK_OK(MPI_File_close(&fh));
+  CHECK_INT(ck_disk_size(ck_path("f")), ck_size);
+}
+
 int main(int argc, char **argv) {
   static const LimitHints sets[] = {kAllAggregate, kSmallRounds, kNoBuffering};
   static const struct { const char *name; int kind; } kinds[] = {
@@ -82,6 +96,7 @@ int main(int argc, char **argv) {
     RUN_FOR(same_outcome, name, rank);
     RUN_FOR(ordered, name, rank);
     RUN_FOR(bad_argument_on, name, rank);
+    RUN_FOR(bad_count_in_order, name, rank);
   }
   return ck_finish();
 }

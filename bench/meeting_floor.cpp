@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -33,6 +34,11 @@ struct Process {
   long meetings = 0;
   std::vector<char> memory = std::vector<char>(kLargest, 1);
 
+  [[noreturn]] void fail(const char* call) {
+    std::perror(call);
+    places[number].arrived.store(LONG_MAX, std::memory_order_release);   // the other one does not wait
+    std::_Exit(1);
+  }
   void meet() {
     places[number].arrived.store(++meetings, std::memory_order_release);
     while (places[1 - number].arrived.load(std::memory_order_acquire) < meetings) continue;
@@ -43,8 +49,8 @@ struct Process {
     const auto start = std::chrono::steady_clock::now();
     for (int call = 0; call < kCalls; ++call) {
       const off_t offset = static_cast<off_t>(bytes) * (call % kBlocks * kProcesses + number);
-      if (reads && pread(file, memory.data(), bytes, offset) != static_cast<ssize_t>(bytes)) std::abort();
-      if (writes && pwrite(file, memory.data(), bytes, offset) != static_cast<ssize_t>(bytes)) std::abort();
+      if (reads && pread(file, memory.data(), bytes, offset) != static_cast<ssize_t>(bytes)) fail("pread");
+      if (writes && pwrite(file, memory.data(), bytes, offset) != static_cast<ssize_t>(bytes)) fail("pwrite");
       if (meets) meet();
     }
     places[number].ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / kCalls;
@@ -81,6 +87,6 @@ int main(int argc, char** argv) {
     if (me.number == 0) std::printf("%5zu %8.0f %8.0f %8.0f %14.0f %15.0f\n", bytes, read, write, meet, read_and_meet, write_and_meet);
   }
   if (me.number == 1) std::_Exit(0);
-  waitpid(child, nullptr, 0);
-  return 0;
+  int status = 0;
+  return waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
 }

@@ -119,7 +119,7 @@ TEST(Counters, RunListsAreSentOnceAndPlansAreMadeOnce) {
 TEST(Counters, OneStreamPerPairOfNodes) {
   const auto outputs = run_outputs({WantedExchange::kTwoLayer, {0, 0, 1, 1}}, 2);
   EXPECT_GT(outputs[0].sum.metadata_bytes, 0);
-  EXPECT_LE(outputs[0].sum.metadata_bytes, kPieces / 8 + 2 * kListBytes) << "a bit a piece at most, of half of them";
+  EXPECT_LE(outputs[0].sum.metadata_bytes, kPieces / 8 + 2 * kListBytes) << "two lists of half of the pieces, a bit a piece";
   EXPECT_EQ(outputs[1].sum.metadata_bytes, 0);
   EXPECT_EQ(outputs[1].sum.in_degree, 1);
   EXPECT_EQ(outputs[1].sum.plans_reused, kRanks);

@@ -52,7 +52,10 @@ Task<Status> place_ordered(Operation& operation) {
     plain &= shares[rank].plain != 0;
     refused |= shares[rank].refused != 0;
   }
-  if (refused) before = total = 0;
+  if (refused) {
+    before = total = 0;
+    too_large = false;
+  }
   std::vector<std::byte> message;
   Status counted = ok_status();
   if (operation.channel.comm->rank() == 0) {

@@ -60,16 +60,21 @@ static void bad_argument_on(int rank) {
 
 // Nothing is written, and the shared file pointer stays: where it is called again, no hole is left.
 static void bad_count_in_order(int rank) {
+  enum { kStart = 7 };
   MPI_File fh = ck_create("f");
   char byte = 'x';
   MPI_Offset at = -1;
-  CHECK_CLASS(MPI_File_write_ordered(fh, &byte, ck_rank == rank ? -1 : 1, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
+  const int count = ck_rank == rank ? -1 : 1;
+  CHECK_OK(MPI_File_seek_shared(fh, kStart, MPI_SEEK_SET));
+  CHECK_CLASS(MPI_File_write_ordered(fh, &byte, count, MPI_BYTE, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
+  if (MPI_File_write_ordered_begin(fh, &byte, count, MPI_BYTE) == MPI_SUCCESS)
+    CHECK_CLASS(MPI_File_write_ordered_end(fh, &byte, MPI_STATUS_IGNORE), MPI_ERR_COUNT);
   CHECK_OK(MPI_File_get_position_shared(fh, &at));
-  CHECK_INT(at, 0);
+  CHECK_INT(at, kStart);
   CHECK_OK(MPI_Barrier(MPI_COMM_WORLD));
   CHECK_OK(MPI_File_write_ordered(fh, &byte, 1, MPI_BYTE, MPI_STATUS_IGNORE));
   CHECK_OK(MPI_File_close(&fh));
-  CHECK_INT(ck_disk_size(ck_path("f")), ck_size);
+  CHECK_INT(ck_disk_size(ck_path("f")), kStart + ck_size);
 }
 
 int main(int argc, char **argv) {

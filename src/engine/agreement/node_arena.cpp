@@ -104,8 +104,10 @@ void NodeArena::post(ConstBytes mine, bool publishes) {
   const bool fits = mine.size() <= sizeof own.data;
   std::byte* const there = fits ? own.data : controls_[me_].contributions[gather & 1];
   mine_ = fits ? mine_copy_ : there;
-  if (!mine.empty()) std::memcpy(there, mine.data(), mine.size());
-  if (!mine.empty() && fits) std::memcpy(mine_copy_, mine.data(), mine.size());
+  if (!mine.empty()) {
+    std::memcpy(there, mine.data(), mine.size());
+    if (fits) std::memcpy(mine_copy_, mine.data(), mine.size());
+  }
   std::atomic_ref(own.posted).store(2 * gather + (fits ? 0 : 1), std::memory_order_seq_cst);
   if (std::atomic_ref(result_->awaited[gather & 1]).load(std::memory_order_seq_cst) != gather) return;
   if (first_missing(gather, 0) < count()) return;

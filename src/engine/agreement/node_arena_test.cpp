@@ -105,6 +105,20 @@ TEST(NodeArena, NoneIfCountersLeaveNoRoom) {
   EXPECT_EQ(NodeArena::of(job), nullptr);
 }
 
+// Contributions that fit the cache line of a rank, the largest of them, and others, also where the one before was of the other kind.
+TEST(NodeArena, GathersContributionsOfAllSizes) {
+  run_ranks(3, [](Comm& comm) {
+    for (const size_t bytes : {1, 8, 55, 56, 57, 56, 960, 56, 960, 959, 3}) {
+      std::vector<std::byte> all(bytes * 3), expected;
+      for (int rank = 0; rank < 3; ++rank)
+        for (size_t i = 0; i < bytes; ++i) expected.push_back(static_cast<std::byte>(i * 7 + bytes + static_cast<size_t>(rank)));
+      const ConstBytes mine = std::span(expected).subspan(bytes * static_cast<size_t>(comm.rank()), bytes);
+      ASSERT_TRUE(drive(comm, all_gather(next_channel(comm), mine, all)).ok());
+      EXPECT_EQ(all, expected);
+    }
+  });
+}
+
 TEST(NodeArena, CollectivesWithoutMessages) {
   run_ranks(5, [](Comm& comm) {
     for (i64 ticket = 0; ticket < 200; ++ticket) {

@@ -58,7 +58,7 @@ class SieveGate {
  private:
   class Closed;
   struct Own {   // in different cache lines, wherever it lies
-    i64 writing = 0, apart[8] = {}, sieving = 0;
+    i64 writing = 0, apart[7] = {}, sieving = 0;
   };
   i64 ranks() const { return arena_ ? std::ssize(arena_->members()) : 1; }
   i64& writing(i64 member) { return arena_ ? arena_->writing(member) : own_.writing; }

@@ -3,8 +3,9 @@
 //
 // Two numbers describe a run: the units between it and the run before, and its own units, each less the least that it can be. They are
 // Rice codes (R. F. Rice, Some Practical Universal Noiseless Coding Techniques, JPL Publication 79-22, 1979). Both ends adapt the
-// parameter to the numbers before, as lossless audio formats do. A list of pieces of 8 bytes at irregular distances takes 10 to 12 bits
-// a run where the mean distance is 256 pieces, and at most about as many bits as the window has units if they are close.
+// parameter to the numbers before, as lossless audio formats do. A long list of single pieces at irregular distances takes 10 to 12 bits
+// a run where the mean distance is 256 pieces. If runs are close, a list takes about as many bits as the window has units, and at most
+// two for each.
 #pragma once
 
 #include <algorithm>
@@ -28,12 +29,12 @@ class RiceParameter {
   std::uint64_t sum_ = 0;   // 32 times the mean
 };
 
-// Numbers whose quotient would take more bits follow as they are.
-inline constexpr int kMostQuotient = 24, kPlainBits = 32;
+// A code ends its quotient, so many zeros, with a one. After kEscapeZeros the number follows as it is: its bits less one, and these.
+inline constexpr int kEscapeZeros = 24, kWidthBits = 5;
 
 class RunListWriter {
  public:
-  // The gap before a run, and its length.
+  // The gap before a run, and its length: at most 32 bits each.
   void add(std::uint64_t gap, std::uint64_t length) {
     put(gap, gap_);
     put(length, length_);
@@ -47,12 +48,13 @@ class RunListWriter {
   void put(std::uint64_t number, RiceParameter& parameter) {
     const int low = parameter.bits();
     const std::uint64_t quotient = number >> low, rest = number - (quotient << low);
-    if (quotient < kMostQuotient) {
+    if (quotient < kEscapeZeros) {
       const int high = static_cast<int>(quotient) + 1;
       put_bits(std::uint64_t{1} << quotient | rest << high, high + low);
     } else {
-      put_bits(0, kMostQuotient);
-      put_bits(number, kPlainBits);
+      const int width = std::bit_width(number);
+      put_bits(0, kEscapeZeros);
+      put_bits(static_cast<std::uint64_t>(width - 1) | number << kWidthBits, kWidthBits + width);
     }
     parameter.saw(number);
   }
@@ -74,7 +76,7 @@ class RunListReader {
   // Zeros follow the end of the list.
   std::uint64_t gap() { return take(gap_); }
   std::uint64_t length() { return take(length_); }
-  // The numbers taken are exactly the list.
+  // The numbers taken end in the last byte of the list.
   bool complete() const { return (at_ + 7) / 8 == list_.size(); }
 
  private:
@@ -82,18 +84,21 @@ class RunListReader {
     const std::uint64_t next = peek();
     const int low = parameter.bits(), quotient = std::countr_zero(next);
     std::uint64_t number;
-    if (quotient < kMostQuotient) {
-      number = static_cast<std::uint64_t>(quotient) << low | (next >> (quotient + 1) & ((std::uint64_t{1} << low) - 1));
+    if (quotient < kEscapeZeros) {
+      number = static_cast<std::uint64_t>(quotient) << low | low_bits(next >> (quotient + 1), low);
       at_ += static_cast<size_t>(quotient + 1 + low);
     } else {
-      at_ += kMostQuotient;
-      number = peek() & UINT32_MAX;
-      at_ += kPlainBits;
+      at_ += kEscapeZeros;
+      const std::uint64_t plain = peek();
+      const int width = static_cast<int>(low_bits(plain, kWidthBits)) + 1;
+      number = low_bits(plain >> kWidthBits, width);
+      at_ += static_cast<size_t>(kWidthBits + width);
     }
     parameter.saw(number);
     return number;
   }
-  std::uint64_t peek() const {   // the next 57 bits
+  static std::uint64_t low_bits(std::uint64_t word, int count) { return word & ((std::uint64_t{1} << count) - 1); }
+  std::uint64_t peek() const {   // at least the next 57 bits
     std::uint64_t word = 0;
     const size_t byte = at_ / 8;
     if (byte + sizeof word <= list_.size()) {

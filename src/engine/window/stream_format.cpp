@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/assert.h"
 #include "engine/window/run_list.h"
 #include "model/copy_run.h"
 
@@ -15,54 +16,43 @@ Error malformed() { return Error{ErrorClass::kIntern, "a window of a node stream
 // Takes the runs of a window in ascending order, and describes them by the header alone if that is possible.
 class RunCollector {
  public:
-  RunCollector(i64 unit, std::vector<StreamRun>* runs) : shift_(std::countr_zero(static_cast<std::uint64_t>(unit))), runs_(runs) {}
+  RunCollector(int shift, std::vector<StreamRun>* runs) : shift_(shift), runs_(runs) {}
 
-  void add(i64 begin, i64 end) {   // bytes of the window
-    if (header_.runs > 0 && begin == at_ + length_) {   // adjacent runs are joined
-      length_ += end - begin;
-      return;
-    }
-    if (header_.runs > 0) keep();
-    at_ = begin;
-    length_ = end - begin;
-    ++header_.runs;
+  void add(i64 begin, i64 end) {   // bytes of the window; not adjacent to the run before
+    const i64 number = header_.runs++, length = end - begin;
+    if (number == 0) header_.first = begin;
+    if (number == 0) first_length_ = length;
+    if (number == 1) stride_ = begin - header_.first;
+    const bool was_even = std::exchange(even_, even_ && length == first_length_ && begin == header_.first + number * stride_);
+    header_.bytes += length;
+    if (runs_) runs_->push_back(StreamRun{static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(length)});
+    if (even_) return;
+    for (i64 i = 0; was_even && i < number; ++i) list(header_.first + i * stride_, first_length_);
+    list(begin, length);
   }
 
   StreamHeader finish(i64 window, std::vector<std::byte>& run_list) {
-    keep();
     header_.window = window;
-    if (header_.runs == 1 || even_) {
+    if (even_) {
       header_.stride = header_.runs > 1 ? stride_ : 0;
-      return header_;
+    } else {
+      run_list = list_.finish();
+      header_.list_bytes = std::ssize(run_list);
     }
-    run_list = list_.finish();
-    header_.list_bytes = std::ssize(run_list);
     return header_;
   }
 
  private:
-  void keep() {
-    const i64 number = header_.runs - 1;
-    if (number == 0) header_.first = at_;
-    if (number == 0) first_length_ = length_;
-    if (number == 1) stride_ = at_ - header_.first;
-    const bool was_even = std::exchange(even_, even_ && length_ == first_length_ && at_ == header_.first + number * stride_);
-    header_.bytes += length_;
-    if (runs_) runs_->push_back(StreamRun{static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(length_)});
-    if (even_) return;
-    for (i64 i = 0; was_even && i < number; ++i) list(header_.first + i * stride_, first_length_);
-    list(at_, length_);
-  }
-  void list(i64 at, i64 length) {
-    const i64 begin = at >> shift_, units = length >> shift_;
-    list_.add(static_cast<std::uint64_t>(begin - free_from_), static_cast<std::uint64_t>(units - 1));
-    free_from_ = begin + units + 1;
+  void list(i64 begin, i64 length) {
+    const i64 unit = begin >> shift_, units = length >> shift_;
+    MERCUTIO_ASSERT(unit >= free_from_ && units > 0 && unit << shift_ == begin && units << shift_ == length);
+    list_.add(static_cast<std::uint64_t>(unit - free_from_), static_cast<std::uint64_t>(units - 1));
+    free_from_ = unit + units + 1;
   }
 
-  const int shift_;            // of a unit
+  const int shift_;            // a unit is 1 << shift_ bytes
   std::vector<StreamRun>* const runs_;
   StreamHeader header_;
-  i64 at_ = 0, length_ = 0;    // the last run, which may still grow
   i64 first_length_ = 0, stride_ = 0;
   bool even_ = true;           // all runs so far have one length and one distance
   RunListWriter list_;         // of all runs, or empty as long as they are even
@@ -73,7 +63,7 @@ class RunCollector {
 
 StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list, std::vector<StreamRun>& runs) {
   const ValidMap valid = buffer.valid_map(window);
-  RunCollector collector(i64{1} << valid.shift, &runs);
+  RunCollector collector(valid.shift, &runs);
   for (i64 begin = valid.next_valid(0); begin < valid.bytes;) {
     const i64 end = valid.next_hole(begin);
     collector.add(begin, end);
@@ -88,7 +78,7 @@ StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const 
   StridedRun run = runs.next();
   if (runs.done() && run.count > 1 && run.stride > run.bytes)   // there are no others
     return StreamHeader{part.window, run.count * run.bytes, run.offset, 0, run.count, run.stride};
-  RunCollector collector(buffer.unit_of(range), nullptr);
+  RunCollector collector(std::countr_zero(static_cast<std::uint64_t>(buffer.unit_of(range))), nullptr);
   for (bool first = true; first || !runs.done(); first = false) {
     if (!first) run = runs.next();
     for (i64 i = 0; i < run.count; ++i) collector.add(run.offset + i * run.stride, run.offset + i * run.stride + run.bytes);
@@ -128,7 +118,7 @@ Result<std::vector<StreamRun>> runs_of(const WindowBuffer& buffer, const StreamH
       runs.push_back(StreamRun{static_cast<std::uint32_t>(header.first + i * header.stride), static_cast<std::uint32_t>(length)});
     }
   } else {
-    if (header.runs <= 0 || header.runs / 4 > std::ssize(run_list)) return malformed();   // a run takes at least 2 bits
+    if (header.runs <= 0 || header.runs > (units + 1) / 2) return malformed();
     runs.reserve(static_cast<size_t>(header.runs));
     RunListReader list(run_list);
     for (i64 i = 0, free_from = 0; i < header.runs; ++i) {

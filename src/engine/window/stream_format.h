@@ -21,9 +21,9 @@ namespace mercutio {
 struct StreamHeader {
   i64 window = 0;        // all windows before it are finished or announced; the number of windows: end of the stream
   i64 bytes = 0;         // 0: the window is not announced yet
-  i64 first = 0;         // if it is one run: offset in the window; parcel of requests: bytes of the reply
+  i64 first = 0;         // offset of the first run in the window; parcel of requests: bytes of the reply
   i64 list_bytes = 0;    // bytes of the run list that follows
-  i64 runs = 0;          // number of runs, of which a run list or `stride` tells where they are
+  i64 runs = 0;          // number of runs; not used if it is one
   i64 stride = 0;        // distance between runs, if all lengths and distances are equal; 0: they are listed
   i64 cache_index = -1;   // index of the run list in the cache, where it is stored if it follows; -1: it is not cached
   i64 parcel = 0;        // 1: a parcel of `bytes` bytes that begins with this window; 2: the same, and no window follows it; 0: a window
@@ -35,7 +35,7 @@ struct StreamRun {
   std::uint32_t at = 0, bytes = 0;
 };
 
-// Describes the valid bytes of a slot, which are `runs`, or the part of a rank's access. Sets `run_list` unless the header suffices.
+// Describes the valid bytes of a slot, and appends them to `runs`, or the part of a rank's access. Sets `run_list` unless the header suffices.
 StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::byte>& run_list, std::vector<StreamRun>& runs);
 StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const RankAccess& access, std::vector<std::byte>& run_list);
 

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "comm/in_process.h"
+#include "engine/test_support.h"
 #include "engine/window/run_list.h"
 #include "plan/node_buffers.h"
 
@@ -116,7 +117,7 @@ TEST(StreamFormat, AListedRunTakesFewBits) {
   });
 }
 
-TEST(StreamFormat, ListsTakeAtMostAboutABitAUnit) {
+TEST(StreamFormat, ListsTakeAtMostTwoBitsAUnit) {
   on_one_of_two([](Comm& comm) {
     std::mt19937_64 random(2);
     for (i64 i = 0; i < 200; ++i) {
@@ -124,16 +125,51 @@ TEST(StreamFormat, ListsTakeAtMostAboutABitAUnit) {
       Fixture f(comm, units * unit, unit);
       Runs expected;
       const std::uint64_t longest_gap = std::uint64_t{1} << random() % 10, longest_run = std::uint64_t{1} << random() % 10;
-      for (i64 at = static_cast<i64>(random() % longest_gap); at < units;) {
-        const i64 end = std::min(units, at + 1 + static_cast<i64>(random() % longest_run));
+      const bool worst = i % 20 == 0;   // a number that is just too large for its parameter, then as many small ones as this takes to fall
+      for (i64 at = static_cast<i64>(random() % longest_gap), run = 0; at < units; ++run) {
+        const i64 large = run % 13 == 0 ? 24 : 0;
+        const i64 end = std::min(units, at + 1 + (worst ? large : static_cast<i64>(random() % longest_run)));
         f.set_valid(at * unit, end * unit, unit);
         expected.emplace_back(at * unit, (end - at) * unit);
-        at = end + 1 + static_cast<i64>(random() % longest_gap) * static_cast<i64>(random() % 2);
+        at = end + 1 + (worst ? large : static_cast<i64>(random() % longest_gap) * static_cast<i64>(random() % 2));
       }
       if (expected.empty()) continue;
       std::vector<std::byte> run_list;
       described(f, expected, run_list);
-      EXPECT_LE(std::ssize(run_list), units / 7 + 32);
+      EXPECT_LE(std::ssize(run_list), units / 4 + 8);
+    }
+  });
+}
+
+// What a rank says of its access is what a leader says whose slot holds it.
+TEST(StreamFormat, PartsOfAnAccessAreDescribedAsSlotsAre) {
+  using namespace mercutio::testing;
+  on_one_of_two([](Comm& comm) {
+    Random random(5);
+    for (i64 i = 0; i < 2000; ++i) {
+      const i64 window = pick(random, 1, 300);
+      Fixture f(comm, window, 1);
+      RankAccess access;
+      access.filetype = lowered(random_filetype(random, pick(random, 1, 24)));
+      access.displacement = pick(random, 0, 20);
+      const i64 all = access.filetype->bytes_below(std::max<i64>(window - access.displacement, 0));
+      if (all == 0) continue;
+      access.begin = pick(random, 0, all - 1);
+      access.end = pick(random, access.begin + 1, all);
+      const ValidMap valid = f.buffer->valid_map(0);
+      Runs expected;
+      for (Cursor cursor = access.cursor_in(nullptr, 0, access.begin, access.end); !cursor.done();) {
+        const StridedRun run = cursor.next();
+        for (i64 k = 0; k < run.count; ++k) {
+          expected.emplace_back(run.offset + k * run.stride, run.bytes);
+          std::memset(valid.flags + expected.back().first, 1, static_cast<size_t>(run.bytes));
+        }
+      }
+      std::vector<std::byte> of_part, of_slot;
+      const StreamHeader part = describe(*f.buffer, WindowPart{0, access.begin, access.end}, access, of_part);
+      const StreamHeader slot = described(f, expected, of_slot);
+      EXPECT_EQ(std::memcmp(&part, &slot, sizeof part), 0);
+      EXPECT_EQ(of_part, of_slot);
     }
   });
 }
@@ -156,6 +192,12 @@ TEST(StreamFormat, RejectsRunsOutsideTheWindow) {
     EXPECT_FALSE(accepts({0, 24, 0, bytes, -1}, list));
     EXPECT_FALSE(accepts({0, 24, 0, bytes, INT64_MAX}, list));
     EXPECT_FALSE(accepts({0, 24, 0, bytes - 1, 3}, std::span(list).first(list.size() - 1)));
+    EXPECT_FALSE(check(*f.buffer, StreamHeader{0, 16, 0, 4097, 2}).ok());   // a list longer than the window
+    RunListWriter far;   // 2^32 bytes behind the first run, where an offset of 32 bits begins anew
+    far.add(0, 0);
+    far.add((std::uint64_t{1} << 29) - 2, 0);
+    const std::vector<std::byte> around = far.finish();
+    EXPECT_FALSE(accepts({0, 16, 0, std::ssize(around), 2}, around));
   });
 }
 
@@ -165,8 +207,8 @@ TEST(StreamFormat, RandomListsStayInTheWindow) {
     Fixture f(comm, 512, 8);
     for (i64 i = 0; i < 20000; ++i) {
       std::vector<std::byte> list(1 + random() % 16);
-      const std::uint64_t ones = random();   // zeros are long quotients
-      for (std::byte& byte : list) byte = static_cast<std::byte>(random() | (ones % 2 == 0 ? random() : 0));
+      const bool few_zeros = random() % 2 == 0;   // zeros are long quotients
+      for (std::byte& byte : list) byte = static_cast<std::byte>(random() | (few_zeros ? random() : 0));
       const i64 runs = 1 + static_cast<i64>(random() % 8);
       for (i64 bytes = 8; bytes <= 512; bytes += 8) {
         auto found = runs_of(*f.buffer, StreamHeader{0, bytes, 0, std::ssize(list), runs}, list);

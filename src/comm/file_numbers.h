@@ -2,9 +2,10 @@
 // same numbers for a file. Rank 0 draws them and the other ranks claim them.
 //
 // Threads may open and close files of the same ranks at the same time, and in another order on each rank. So a number that rank 0 has free may
-// still be in use on another rank. Thread-safe. Cost: O(numbers in use).
+// still be in use on another rank. Thread-safe. Cost: O(log of the numbers in use), and a step for each number in use that is passed over.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -24,9 +25,8 @@ class FileNumbers {
   // On rank 0. Nothing: all are in use.
   std::optional<i64> draw() {
     std::lock_guard guard(mutex_);
-    const i64 first = order_ == Order::kInTurn ? next_ : 0;
     for (i64 distance = 0; distance < count_; ++distance) {
-      const i64 number = (first + distance) % count_;
+      const i64 number = (next_ + distance) % count_;
       if (!used_.insert(number).second) continue;
       next_ = number + 1;
       return number;
@@ -41,6 +41,7 @@ class FileNumbers {
   void give_back(i64 number) {
     std::lock_guard guard(mutex_);
     used_.erase(number);
+    if (order_ == Order::kLowest) next_ = std::min(next_, number);
   }
 
  private:
@@ -48,7 +49,7 @@ class FileNumbers {
   const Order order_;
   std::mutex mutex_;
   std::set<i64> used_ MERCUTIO_GUARDED_BY(mutex_);
-  i64 next_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // one past the number that was drawn last
+  i64 next_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // in turn: one past the number that was drawn last; lowest: all below it are in use
 };
 
 }  // namespace mercutio

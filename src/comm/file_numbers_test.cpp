@@ -42,6 +42,20 @@ TEST(FileNumbers, LowestIsUsedAgainAtOnce) {
   EXPECT_EQ(numbers.draw().value(), 2);
 }
 
+TEST(FileNumbers, LowestAmongClaimedOnes) {
+  FileNumbers numbers(5, Order::kLowest);
+  EXPECT_TRUE(numbers.claim(1));
+  EXPECT_EQ(numbers.draw().value(), 0);
+  EXPECT_EQ(numbers.draw().value(), 2);
+  numbers.give_back(1);
+  numbers.give_back(2);
+  EXPECT_EQ(numbers.draw().value(), 1);
+  EXPECT_EQ(numbers.draw().value(), 2);
+  EXPECT_EQ(numbers.draw().value(), 3);
+  EXPECT_EQ(numbers.draw().value(), 4);
+  EXPECT_FALSE(numbers.draw());
+}
+
 TEST(FileNumbers, NoneWhereAllAreInUse) {
   FileNumbers numbers(2, Order::kLowest);
   ASSERT_TRUE(numbers.draw() && numbers.draw());

@@ -378,8 +378,8 @@ bool OpenFile::sends_messages(const Hints& hints) const {
 
 // The call that starts an access must not wait for other ranks, so the access itself waits until its tag is free. What is recorded of it
 // begins when it does, which may be long after it was started.
-static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, i64 number, std::shared_ptr<Operation> operation) {
-  co_await until([&] { return in_flight->owns_tag(number); });
+static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, InFlight::Entered entered, std::shared_ptr<Operation> operation) {
+  co_await until([&] { return in_flight->owns_tag(entered); });
   if (operation->trace) {
     operation->start_ns = now_ns();
     operation->counters.clock = PhaseClock();
@@ -391,10 +391,9 @@ static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, i64 
 
 Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
   const InFlight::Entered entered = in_flight_->enter(operation->collective ? operation->channel.tag : -1);
-  const i64 number = entered.number;
   // Until `leave` the file waits for the callback before it goes.
   const bool noted = operation->trace || (publishes_ && operation->collective);
-  auto ended = [this, in_flight = in_flight_, number, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
+  auto ended = [this, in_flight = in_flight_, entered, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
     (void)attempt([&] {
       if (kept && kept->trace) trace_access(*kept, result, /*waited=*/false);
       if (kept && kept->collective) note_own(*kept);
@@ -402,7 +401,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
     });
     kept.reset();
     if (on_done) on_done(result);
-    in_flight->leave(number);
+    in_flight->leave(entered);
   };
   const bool inline_ok = may_run_inline(*operation), counts_by_messages = counter_ && counter_->sends();
   const bool in_turns = operation->atomic && turned_ && counts_by_messages;
@@ -412,11 +411,11 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   TraceSink* const trace = operation->trace;
   const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
-    auto performing = !trace && entered.owns_tag ? perform(std::move(operation)) : perform_later(in_flight_, number, std::move(operation));
+    auto performing = !trace && in_flight_->owns_tag(entered) ? perform(std::move(operation)) : perform_later(in_flight_, entered, std::move(operation));
     RequestBody body{std::move(performing), sends, std::move(ended), comm_->pauses(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
-  if (!request) in_flight_->leave(number);   // it was not started
+  if (!request) in_flight_->leave(entered);   // it was not started
   if (trace) trace->record(TraceEvent{TraceKind::kBlocked, start_ns, now_ns(), 0, -1, name_});
   return request;
 }

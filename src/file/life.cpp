@@ -12,33 +12,22 @@ namespace mercutio {
 
 InFlight::Entered InFlight::enter(i64 tag) {
   std::lock_guard lock(mutex_);
-  const bool owned = tag >= 0 && std::any_of(entered_.begin(), entered_.end(), [tag](const Entered& one) { return one.tag == tag; });
-  const Entered entered{next_number_++, tag, !owned};
-  if (tag >= 0) entered_.push_back(entered);
+  const Entered entered{tag, next_number_++};
+  if (tag >= 0) users_.emplace(entered.tag, entered.number);
   ++count_;
   return entered;
 }
 
-void InFlight::leave(i64 number) {
+void InFlight::leave(const Entered& one) {
   std::lock_guard lock(mutex_);
   --count_;
-  if (const auto own = find(number); own != entered_.end()) {
-    const auto next = std::find_if(own + 1, entered_.end(), [own](const Entered& one) { return one.tag == own->tag; });
-    if (own->owns_tag && next != entered_.end()) next->owns_tag = true;
-    entered_.erase(own);
-  }
+  users_.erase({one.tag, one.number});
   changed_.notify_all();
 }
 
-std::vector<InFlight::Entered>::iterator InFlight::find(i64 number) {
-  const auto found = std::lower_bound(entered_.begin(), entered_.end(), number, [](const Entered& one, i64 wanted) { return one.number < wanted; });
-  return found != entered_.end() && found->number == number ? found : entered_.end();
-}
-
-bool InFlight::owns_tag(i64 number) {
+bool InFlight::owns_tag(const Entered& one) {
   std::lock_guard lock(mutex_);
-  const auto own = find(number);
-  return own == entered_.end() || own->owns_tag;
+  return one.tag < 0 || first_user(one.tag) == one.number;
 }
 
 template <class Condition>
@@ -61,9 +50,7 @@ void InFlight::wait_all(Progress& progress, Comm& comm) {
 
 void InFlight::wait_tag(i64 tag, Progress& progress, Comm& comm) {
   if (count_.load(std::memory_order_acquire) == 0) return;
-  wait(progress, comm, [&]() MERCUTIO_REQUIRES(mutex_) {
-    return std::none_of(entered_.begin(), entered_.end(), [tag](const Entered& one) { return one.tag == tag; });
-  });
+  wait(progress, comm, [&]() MERCUTIO_REQUIRES(mutex_) { return first_user(tag) < 0; });
 }
 
 Channel OpenFile::take_channel(std::optional<Ticket>* room) {

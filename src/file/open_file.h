@@ -9,7 +9,9 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/thread_annotations.h"
@@ -29,14 +31,13 @@ namespace mercutio {
 class InFlight {
  public:
   struct Entered {
-    i64 number, tag;
-    bool owns_tag;   // no operation that was entered earlier uses it
+    i64 tag, number;   // tag -1: none
   };
-  Entered enter(i64 tag);   // tag -1: none
-  void leave(i64 number);
+  Entered enter(i64 tag);
+  void leave(const Entered& one);
   void wait_all(Progress& progress, Comm& comm);
   void wait_tag(i64 tag, Progress& progress, Comm& comm);  // until no operation uses it
-  bool owns_tag(i64 number);   // by now
+  bool owns_tag(const Entered& one);   // no operation that was entered before it uses its tag any more
 
  private:
   template <class Condition>
@@ -44,8 +45,11 @@ class InFlight {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::atomic<i64> count_{0};   // changed under the lock
-  std::vector<Entered>::iterator find(i64 number) MERCUTIO_REQUIRES(mutex_);
-  std::vector<Entered> entered_ MERCUTIO_GUARDED_BY(mutex_);   // in the order of the numbers
+  std::set<std::pair<i64, i64>> users_ MERCUTIO_GUARDED_BY(mutex_);   // of tags: a tag and a number, for each operation with a tag
+  i64 first_user(i64 tag) const MERCUTIO_REQUIRES(mutex_) {
+    const auto first = users_.lower_bound({tag, 0});
+    return first != users_.end() && first->first == tag ? first->second : -1;
+  }
   i64 next_number_ MERCUTIO_GUARDED_BY(mutex_) = 0;
 };
 

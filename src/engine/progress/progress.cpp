@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
-#include <list>
+#include <deque>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -181,6 +181,44 @@ class DrivenRequest final : public Request {
 };
 using DrivenRequestRef = std::shared_ptr<DrivenRequest>;
 
+// The requests that are not done, in the order in which they were started. Collective accesses of a file wait for those before them, so that all but the first
+// few can't go on: a round covers these, and as many of the rest as a turn. So a round doesn't take longer the more requests there are.
+class Pending {
+ public:
+  void add(const DrivenRequestRef& request) {
+    while (!requests_.empty() && requests_.front()->done()) requests_.pop_front();
+    requests_.push_back(request);
+  }
+  bool empty() const { return requests_.empty(); }
+  i64 count() const { return std::ssize(requests_); }   // with some that are done
+  // The next round: passes requests to take(request), which returns whether it has taken it. Forgets those that are done.
+  template <class Take>
+  void round(Take take) {
+    const size_t front = visit(0, take);
+    next_ = visit(next_ > front && next_ < requests_.size() ? next_ : front, take);
+  }
+
+ private:
+  static constexpr int kMostTaken = 32;   // by each of the two halves of a round
+
+  template <class Take>
+  size_t visit(size_t at, Take& take) {
+    for (int taken = 0; at < requests_.size() && taken < kMostTaken;) {
+      const auto one = requests_.begin() + static_cast<std::ptrdiff_t>(at);
+      if ((*one)->done()) {
+        requests_.erase(one);
+        continue;
+      }
+      taken += take(*one);
+      ++at;
+    }
+    return at;
+  }
+
+  std::deque<DrivenRequestRef> requests_;
+  size_t next_ = 0;   // where the second half of the next round begins
+};
+
 class ProgressThread final : public Progress {
  public:
   explicit ProgressThread(void (*at_start)()) : at_start_(at_start) {}
@@ -209,9 +247,8 @@ class ProgressThread final : public Progress {
     {
       std::lock_guard lock(mutex_);
       if (has_thread()) {
-        forget_ended();
-        active_.push_back(request);
-        count_.store(std::ssize(active_), std::memory_order_release);
+        active_.add(request);
+        count_.store(active_.count(), std::memory_order_release);
         if (!leave || !polls_) wake_.notify_all();
         return request;
       }
@@ -240,8 +277,10 @@ class ProgressThread final : public Progress {
   std::vector<DrivenRequestRef> driven_by_waiters() {
     std::vector<DrivenRequestRef> found;
     std::lock_guard lock(mutex_);
-    forget_ended();
-    std::copy_if(active_.begin(), active_.end(), std::back_inserter(found), [](const DrivenRequestRef& one) { return one->by_waiters(); });
+    next_round([&](const DrivenRequestRef& one) {
+      if (one->by_waiters()) found.push_back(one);
+      return one->by_waiters();
+    });
     return found;
   }
 
@@ -282,26 +321,27 @@ class ProgressThread final : public Progress {
     }
   }
 
-  void forget_ended() {   // requires the lock
-    std::erase_if(active_, [](const DrivenRequestRef& one) { return one->done(); });
-    count_.store(std::ssize(active_), std::memory_order_release);
+  template <class Take>
+  void next_round(Take take) {   // requires the lock
+    active_.round(take);
+    count_.store(active_.count(), std::memory_order_release);
   }
 
   // Selects the requests that the thread drives now. Sleeps if there are none. False: the thread ends.
   bool choose(std::vector<DrivenRequestRef>& mine) {
     mine.clear();
     std::unique_lock lock(mutex_);
-    forget_ended();
-    if (active_.empty() && ending_) return false;
     const Clock::time_point now = Clock::now();
     bool left_alone = true;   // nothing to drive now, nor soon
-    for (const DrivenRequestRef& one : active_) {
+    next_round([&](const DrivenRequestRef& one) {
       const bool held = !ending_ && one->is_held(now);
       left_alone = left_alone && held && one->was_waited_for();
-      if (held) continue;
+      if (held) return false;
       one->note_no_waiter();
       mine.push_back(one);
-    }
+      return true;
+    });
+    if (active_.empty() && ending_) return false;
     if (!active_.empty()) last_active_ = now;
     pause_ = left_alone ? std::min(2 * pause_, kLongestPause) : WaitPredictor::kBusyWindow;
     if (!mine.empty()) return true;
@@ -314,7 +354,7 @@ class ProgressThread final : public Progress {
   void (*const at_start_)();
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::vector<DrivenRequestRef> active_;
+  Pending active_;
   std::atomic<i64> count_{0};   // of them
   std::atomic<Clock::rep> last_look_{0};
   WaitPredictor predictor_;
@@ -348,18 +388,22 @@ class PolledProgress final : public Progress {
     if (const std::unique_lock turn(busy_, std::try_to_lock); turn) {
       {
         std::lock_guard lock(mutex_);
-        active_.splice(active_.end(), arrived_);
+        const auto add = [this] { return active_.add(arrived_.front()), true; };
+        while (!arrived_.empty() && attempt_or(false, add)) arrived_.pop_front();   // without memory, another time
       }
-      left_ -= static_cast<i64>(std::erase_if(active_, [](const DrivenRequestRef& one) { return one->drive() == DrivenRequest::Driven::kEnded; }));
+      active_.round([this](const DrivenRequestRef& one) {
+        if (one->drive() == DrivenRequest::Driven::kEnded) --left_;
+        return true;
+      });
     }
     return left_.load() > 0;
   }
 
  private:
   Turn busy_;
-  std::list<DrivenRequestRef> active_;   // used only by the driving thread
+  Pending active_;   // used only by the driving thread
   std::mutex mutex_;
-  std::list<DrivenRequestRef> arrived_;
+  std::deque<DrivenRequestRef> arrived_;
   std::atomic<i64> left_{0};
 };
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 namespace mercutio {
 namespace {
@@ -31,6 +32,43 @@ TEST(ProgressThread, DrivesSeveralRequests) {
   EXPECT_EQ(a->wait().value(), 1);
   EXPECT_TRUE(a->done());
   EXPECT_EQ(sum, 3);
+}
+
+// The `number`-th access of a file, which begins when those before it have ended, and ends some steps later. Counts how often somebody looks at it.
+struct Line {
+  std::atomic<bool> begun{false};
+  std::atomic<i64> ended{0}, looks{0};
+  Task<Result<i64>> in_line(i64 number) {
+    co_await until([this, number] {
+      ++looks;
+      return begun && ended == number;
+    });
+    constexpr i64 kLooks = 5;   // a step may look twice
+    i64 left = kLooks;
+    co_await until([&left] { return --left <= 0; });
+    co_return number;
+  }
+};
+
+// Accesses that can't go on yet cost next to nothing, and keep no others from going on.
+TEST(Progress, DrivesManyRequestsThatFollowEachOther) {
+  constexpr i64 kRequests = 1500, kMostLooks = 1000;   // of each
+  enum Driver { kThread, kWaiters, kPolled };
+  for (const Driver driver : {kThread, kWaiters, kPolled}) {
+    SCOPED_TRACE(driver);
+    Line line, other;
+    const auto progress = driver == kPolled ? make_polled_progress() : make_progress_thread();
+    const auto start = [&](Line& of, i64 number) { return progress->start({of.in_line(number), driver == kThread, [&](const Result<i64>&) { ++of.ended; }, nullptr}); };
+    std::vector<RequestRef> requests;
+    for (i64 i = 0; i < kRequests; ++i) requests.push_back(start(line, i));
+    other.begun = true;
+    EXPECT_EQ(start(other, 0)->wait().value(), 0);
+    EXPECT_EQ(line.ended, 0);
+    line.looks = 0;
+    line.begun = true;
+    for (i64 i = kRequests - 1; i >= 0; --i) EXPECT_EQ(requests[static_cast<std::size_t>(i)]->wait().value(), i);
+    EXPECT_LE(line.looks, kMostLooks * kRequests);
+  }
 }
 
 TEST(ProgressThread, FinishesRequestsBeforeItsDestruction) {

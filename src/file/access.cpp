@@ -411,7 +411,7 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   TraceSink* const trace = operation->trace;
   const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
-    auto performing = !trace && in_flight_->owns_tag(entered) ? perform(std::move(operation)) : perform_later(in_flight_, entered, std::move(operation));
+    auto performing = !trace && entered.owns_tag ? perform(std::move(operation)) : perform_later(in_flight_, entered, std::move(operation));
     RequestBody body{std::move(performing), sends, std::move(ended), comm_->pauses(), inline_ok, std::move(failed)};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });

@@ -12,10 +12,10 @@ namespace mercutio {
 
 InFlight::Entered InFlight::enter(i64 tag) {
   std::lock_guard lock(mutex_);
-  const Entered entered{tag, next_number_++};
-  if (tag >= 0) users_.emplace(entered.tag, entered.number);
+  const i64 number = next_number_++;
+  if (tag >= 0) users_.emplace(tag, number);
   ++count_;
-  return entered;
+  return {tag, number, tag < 0 || first_user(tag) == number};
 }
 
 void InFlight::leave(const Entered& one) {
@@ -27,7 +27,7 @@ void InFlight::leave(const Entered& one) {
 
 bool InFlight::owns_tag(const Entered& one) {
   std::lock_guard lock(mutex_);
-  return one.tag < 0 || first_user(one.tag) == one.number;
+  return one.owns_tag || first_user(one.tag) == one.number;
 }
 
 template <class Condition>

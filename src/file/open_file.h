@@ -32,6 +32,7 @@ class InFlight {
  public:
   struct Entered {
     i64 tag, number;   // tag -1: none
+    bool owns_tag;     // from the beginning
   };
   Entered enter(i64 tag);
   void leave(const Entered& one);
@@ -341,7 +342,7 @@ class OpenFile final : public File {
   std::atomic<bool> in_split_{false};   // whether there is one
 };
 
-// glibc before 2.38 doesn't use the memory of an aligned object again if another block lies beside it, so each open would take more.
+// glibc before 2.38 may not reuse the memory of an over-aligned object if the next block is in use. Memory would grow with each open.
 static_assert(alignof(OpenFile) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
 inline bool OpenFile::pause(i64 looks) {

@@ -181,9 +181,9 @@ class DrivenRequest final : public Request {
 };
 using DrivenRequestRef = std::shared_ptr<DrivenRequest>;
 
-// The requests that are not done, in the order in which they were started. Collective accesses of a file wait for those before them, so that all but the first
-// few can't go on: a round covers these, and as many of the rest as a turn. So a round doesn't take longer the more requests there are.
-class Pending {
+// The requests that are not done, in the order in which they were started. Collective accesses of a file wait for those before them, so only the first few can
+// make progress. A selection has these, and the same number of the others, which are selected in a cycle. Its size does not grow with the number of requests.
+class PendingRequests {
  public:
   void add(const DrivenRequestRef& request) {
     while (!requests_.empty() && requests_.front()->done()) requests_.pop_front();
@@ -191,15 +191,15 @@ class Pending {
   }
   bool empty() const { return requests_.empty(); }
   i64 count() const { return std::ssize(requests_); }   // with some that are done
-  // The next round: passes requests to take(request), which returns whether it has taken it. Forgets those that are done.
+  // Calls take(request) for the requests of the next selection. It returns false for a request that does not count. Removes those that are done.
   template <class Take>
-  void round(Take take) {
+  void select(Take take) {
     const size_t front = visit(0, take);
     next_ = visit(next_ > front && next_ < requests_.size() ? next_ : front, take);
   }
 
  private:
-  static constexpr int kMostTaken = 32;   // by each of the two halves of a round
+  static constexpr int kMostTaken = 32;   // of the first requests, and of the others
 
   template <class Take>
   size_t visit(size_t at, Take& take) {
@@ -216,7 +216,7 @@ class Pending {
   }
 
   std::deque<DrivenRequestRef> requests_;
-  size_t next_ = 0;   // where the second half of the next round begins
+  size_t next_ = 0;   // the first of the others that the next selection has
 };
 
 class ProgressThread final : public Progress {
@@ -277,7 +277,7 @@ class ProgressThread final : public Progress {
   std::vector<DrivenRequestRef> driven_by_waiters() {
     std::vector<DrivenRequestRef> found;
     std::lock_guard lock(mutex_);
-    next_round([&](const DrivenRequestRef& one) {
+    select_next([&](const DrivenRequestRef& one) {
       if (one->by_waiters()) found.push_back(one);
       return one->by_waiters();
     });
@@ -322,8 +322,8 @@ class ProgressThread final : public Progress {
   }
 
   template <class Take>
-  void next_round(Take take) {   // requires the lock
-    active_.round(take);
+  void select_next(Take take) {   // requires the lock
+    active_.select(take);
     count_.store(active_.count(), std::memory_order_release);
   }
 
@@ -333,7 +333,7 @@ class ProgressThread final : public Progress {
     std::unique_lock lock(mutex_);
     const Clock::time_point now = Clock::now();
     bool left_alone = true;   // nothing to drive now, nor soon
-    next_round([&](const DrivenRequestRef& one) {
+    select_next([&](const DrivenRequestRef& one) {
       const bool held = !ending_ && one->is_held(now);
       left_alone = left_alone && held && one->was_waited_for();
       if (held) return false;
@@ -354,7 +354,7 @@ class ProgressThread final : public Progress {
   void (*const at_start_)();
   std::mutex mutex_;
   std::condition_variable wake_;
-  Pending active_;
+  PendingRequests active_;
   std::atomic<i64> count_{0};   // of them
   std::atomic<Clock::rep> last_look_{0};
   WaitPredictor predictor_;
@@ -391,7 +391,7 @@ class PolledProgress final : public Progress {
         const auto add = [this] { return active_.add(arrived_.front()), true; };
         while (!arrived_.empty() && attempt_or(false, add)) arrived_.pop_front();   // without memory, another time
       }
-      active_.round([this](const DrivenRequestRef& one) {
+      active_.select([this](const DrivenRequestRef& one) {
         if (one->drive() == DrivenRequest::Driven::kEnded) --left_;
         return true;
       });
@@ -401,7 +401,7 @@ class PolledProgress final : public Progress {
 
  private:
   Turn busy_;
-  Pending active_;   // used only by the driving thread
+  PendingRequests active_;   // used only by the driving thread
   std::mutex mutex_;
   std::deque<DrivenRequestRef> arrived_;
   std::atomic<i64> left_{0};

@@ -34,17 +34,17 @@ TEST(ProgressThread, DrivesSeveralRequests) {
   EXPECT_EQ(sum, 3);
 }
 
-// The `number`-th access of a file, which begins when those before it have ended, and ends some steps later. Counts how often somebody looks at it.
-struct Line {
+// The `number`-th access of a file, which begins when those before it have ended, and ends some steps later. Counts how often its condition is evaluated.
+struct Queue {
   std::atomic<bool> begun{false};
-  std::atomic<i64> ended{0}, looks{0};
-  Task<Result<i64>> in_line(i64 number) {
+  std::atomic<i64> ended{0}, evaluated{0};
+  Task<Result<i64>> in_order(i64 number) {
     co_await until([this, number] {
-      ++looks;
+      ++evaluated;
       return begun && ended == number;
     });
-    constexpr i64 kLooks = 5;   // a step may look twice
-    i64 left = kLooks;
+    constexpr i64 kEvaluations = 5;   // a step may evaluate a condition twice
+    i64 left = kEvaluations;
     co_await until([&left] { return --left <= 0; });
     co_return number;
   }
@@ -52,22 +52,22 @@ struct Line {
 
 // Accesses that can't go on yet cost next to nothing, and keep no others from going on.
 TEST(Progress, DrivesManyRequestsThatFollowEachOther) {
-  constexpr i64 kRequests = 1500, kMostLooks = 1000;   // of each
+  constexpr i64 kRequests = 1500, kMostEvaluations = 1000;   // of each
   enum Driver { kThread, kWaiters, kPolled };
   for (const Driver driver : {kThread, kWaiters, kPolled}) {
     SCOPED_TRACE(driver);
-    Line line, other;
+    Queue queue, other;
     const auto progress = driver == kPolled ? make_polled_progress() : make_progress_thread();
-    const auto start = [&](Line& of, i64 number) { return progress->start({of.in_line(number), driver == kThread, [&](const Result<i64>&) { ++of.ended; }, nullptr}); };
+    const auto start = [&](Queue& of, i64 number) { return progress->start({of.in_order(number), driver == kThread, [&](const Result<i64>&) { ++of.ended; }, nullptr}); };
     std::vector<RequestRef> requests;
-    for (i64 i = 0; i < kRequests; ++i) requests.push_back(start(line, i));
+    for (i64 i = 0; i < kRequests; ++i) requests.push_back(start(queue, i));
     other.begun = true;
     EXPECT_EQ(start(other, 0)->wait().value(), 0);
-    EXPECT_EQ(line.ended, 0);
-    line.looks = 0;
-    line.begun = true;
+    EXPECT_EQ(queue.ended, 0);
+    queue.evaluated = 0;
+    queue.begun = true;
     for (i64 i = kRequests - 1; i >= 0; --i) EXPECT_EQ(requests[static_cast<std::size_t>(i)]->wait().value(), i);
-    EXPECT_LE(line.looks, kMostLooks * kRequests);
+    EXPECT_LE(queue.evaluated, kMostEvaluations * kRequests);
   }
 }
 

@@ -29,7 +29,8 @@ class RiceParameter {
   std::uint64_t sum_ = 0;   // 32 times the mean
 };
 
-// A code ends its quotient, so many zeros, with a one. After kEscapeZeros the number follows as it is: its bits less one, and these.
+// A code begins with its quotient in unary: that many zeros, then a one. kEscapeZeros zeros announce a number that is not coded: its width in
+// bits, less one, takes kWidthBits, and the number follows.
 inline constexpr int kEscapeZeros = 24, kWidthBits = 5;
 
 class RunListWriter {

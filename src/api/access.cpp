@@ -53,8 +53,8 @@ AccessCall make_call(const OpenHandle& handle, const Row& row, i64 offset, const
   return {row.name, row.direction, row.positioning, row.collective, offset, {address_of(buffer), borrowed(type.flat), buffer.count}, borrowed(type.spec)};
 }
 
-int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {
-  return with_file(file, row.name, [&](OpenHandle& handle) -> int {
+[[gnu::always_inline]] inline int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {
+  return with_file(file, row.name, [&](OpenHandle& handle) __attribute__((always_inline)) -> int {
     Result<i64> moved = handle.file->access(make_call(handle, row, offset, buffer));
     set_status(status, moved ? *moved : moved.error().moved);
     return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());

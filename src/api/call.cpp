@@ -64,13 +64,12 @@ static void store_count(MPI_Status& status, i64 bytes) {
 }
 #endif
 
-void set_status(MPI_Status* status, i64 bytes) {
-  if (status == MPI_STATUS_IGNORE) return;
+void store_in(MPI_Status& status, i64 bytes) {
 #ifndef MERCUTIO_ABI_STANDARD
   static const bool can_store = keeps_count_so();
-  if (can_store) return store_count(*status, bytes);
+  if (can_store) return store_count(status, bytes);
 #endif
-  ask_to_set(*status, bytes);
+  ask_to_set(status, bytes);
 }
 
 }  // namespace mercutio

@@ -47,7 +47,7 @@ T guarded_or(T otherwise, const Body& body) {
 template <class Body>
 [[gnu::always_inline]] inline int with_file(MPI_File file, const char* operation, const Body& body) {
   OpenHandle* handle = nullptr;
-  return guarded(handle, operation, [&] {
+  return guarded(handle, operation, [&]() __attribute__((always_inline)) {
     handle = process().handles.find(file);
     return handle ? body(*handle) : fail_bad_handle(operation);
   });
@@ -59,6 +59,9 @@ int run_on_file(MPI_File file, const char* operation, const Body& body) {
 }
 
 // Stores the number of bytes in `status`, which may be MPI_STATUS_IGNORE.
-void set_status(MPI_Status* status, i64 bytes);
+void store_in(MPI_Status& status, i64 bytes);
+inline void set_status(MPI_Status* status, i64 bytes) {
+  if (status != MPI_STATUS_IGNORE) store_in(*status, bytes);
+}
 
 }  // namespace mercutio

@@ -220,18 +220,22 @@ bool OpenFile::may_hand_on(const AccessCall& call) const {
   return device && !*device;
 }
 
-// Where the view has the access, if it is one run of the file; else -1. The individual pointer moves on.
-i64 OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken) {
-  const FileView& view = *view_;
-  taken.etype_bytes = view.etype_bytes();
-  taken.views = views_;
-  taken.first_etype = call.positioning == Positioning::kExplicit ? call.offset : pointer_;
+static FileRun run_in(const FileView& view, i64 etype, i64 bytes) {
+  const i64 etype_bytes = view.etype_bytes(), etypes = etypes_in(bytes, etype_bytes);
   i64 position = 0;
-  if (view.converts() || __builtin_mul_overflow(taken.first_etype, taken.etype_bytes, &position)) return -1;
-  taken.etypes = taken.etype_bytes == 1 ? bytes : bytes / taken.etype_bytes;   // a division may take as long as all the rest
-  const i64 offset = bytes == taken.etypes * taken.etype_bytes ? offset_of_run(*view.view, position, bytes) : -1;
-  if (offset >= 0 && call.positioning == Positioning::kIndividual) pointer_ += taken.etypes;
-  return offset;
+  if (view.converts() || etypes * etype_bytes != bytes || __builtin_mul_overflow(etype, etype_bytes, &position)) return {};
+  return {offset_of_run(*view.view, position, bytes), etypes, etype_bytes};
+}
+
+// Where the access is in the file, if it is one run of it; else -1. The individual pointer moves on.
+i64 OpenFile::take_run(const AccessCall& call, i64 bytes, Taken& taken) {
+  const bool at_pointer = call.positioning == Positioning::kIndividual;
+  const i64 etype = at_pointer ? pointer_ : call.offset;
+  FileRun run = dense_view_.run_of(etype, bytes);
+  if (run.offset < 0) run = run_in(*view_, etype, bytes);
+  taken = {etype, run.etypes, run.etype_bytes, views_};
+  if (run.offset >= 0 && at_pointer) pointer_ += run.etypes;
+  return run.offset;
 }
 
 Result<i64> OpenFile::move_piece(Direction direction, const IoPiece& piece) {
@@ -248,16 +252,20 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
 }
 
 // An independent access that is one run in the file and in memory is one call of the storage: there is nothing to choose, and once its
-// offset is known nothing of the view is needed. Others go the long way, on which all that may be wrong with them is found.
-Result<i64> OpenFile::access_alone(AccessCall& call, Look look) {
+// offset is known nothing of the view is needed. Others go the long way, on which all that may be wrong with them is found. Inline: see
+// posix::transfer.
+[[gnu::always_inline]] inline Result<i64> OpenFile::access_alone(AccessCall& call, Look look) {
   const bool reading = call.direction == Direction::kRead;
   IoPiece run{-1, call.memory.base, bytes_of_run(call)};
   Taken taken;
   std::optional<SieveGate::Pass> pass;   // what a write must hold
   if (run.bytes > 0 && may_hand_on(call)) {
-    std::lock_guard lock(mutex_);
-    const bool may = reading || !any_sieves_ || !view_->scattered || (gate_ && pass.emplace(*gate_, run.bytes, &blocking_).given());
-    if (may) run.offset = take_run(call, run.bytes, taken);
+    if (call.positioning == Positioning::kExplicit) run.offset = dense_view_.run_of(taken.first_etype = call.offset, run.bytes).offset;
+    if (run.offset < 0) {
+      std::lock_guard lock(mutex_);
+      const bool may = reading || !any_sieves_ || !view_->scattered || (gate_ && pass.emplace(*gate_, run.bytes, &blocking_).given());
+      if (may) run.offset = take_run(call, run.bytes, taken);
+    }
   }
   if (run.offset < 0) {
     pass.reset();
@@ -266,7 +274,7 @@ Result<i64> OpenFile::access_alone(AccessCall& call, Look look) {
   Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
   IndependentAccesses::of_process().note();
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
-  if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
+  if (call.positioning == Positioning::kIndividual && (!moved || *moved < run.bytes)) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) {   // memory of a device, perhaps
     pass.reset();
     return access_by_pieces(call, look);
@@ -334,13 +342,15 @@ bool OpenFile::is_alone(const AccessCall& call) const {
   return view_->view->contiguous();
 }
 
-Result<i64> OpenFile::access(AccessCall call) { return is_plain(call) ? access_alone(call, look_at(call)) : access_checked(call); }
-
-Result<i64> OpenFile::access_checked(AccessCall& call) {
-  MERCUTIO_TRY(check_mode(call));
+Result<i64> OpenFile::access(AccessCall call) {
+  if (!is_plain(call)) MERCUTIO_TRY(check_mode(call));
   const Look look = look_at(call);
-  if (call.collective && is_alone(call)) call.collective = false;
-  if (!call.collective) return access_alone(call, look);
+  if (call.collective && !is_alone(call)) return access_with_others(call, look);
+  call.collective = false;
+  return access_alone(call, look);
+}
+
+Result<i64> OpenFile::access_with_others(AccessCall& call, Look look) {
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   Begun begun;
   if (!look.sink) {   // apart: a run makes no Operation, and even an empty std::optional of one costs it 90 instructions

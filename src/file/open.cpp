@@ -64,6 +64,7 @@ OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Conte
     : name_(call.file_name), amode_(call.amode), whole_world_(call.whole_world), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
   auto first = std::make_shared<FileView>();
   first->view = default_view();
+  dense_view_.set(*first);
   view_ = std::move(first);
   core_each_ = comm_->segment() && comm_->segment()->core_each();
   if (arena_ || comm_->size() == 1) return;

@@ -17,6 +17,7 @@
 #include "base/thread_annotations.h"
 #include "engine/node_entry.h"
 #include "engine/io/sieve_gate.h"
+#include "file/dense_view.h"
 #include "file/operation.h"
 #include "plan/adapter.h"
 #include "storage/blocking_detector.h"
@@ -258,7 +259,7 @@ class OpenFile final : public File {
   Result<i64> access_alone(AccessCall& call, Look look);
   Result<i64> access_by_pieces(AccessCall& call, Look look);
   std::optional<Result<i64>> move_run_together(AccessCall& call, Begun& begun);
-  Result<i64> access_checked(AccessCall& call);
+  Result<i64> access_with_others(AccessCall& call, Look look);
   Result<i64> access_together(AccessCall& call, Look look, Begun& begun, Operation& together);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
@@ -335,6 +336,7 @@ class OpenFile final : public File {
   i64 hints_edition_ = 1;   // of hints_
   FixedHints fixed_hints_;
   std::shared_ptr<const FileView> view_;
+  DenseView dense_view_;   // of view_; read without the lock
   i64 views_ = 0;    // set so far
   i64 pointer_ = 0;  // etypes
   i64 next_channel_ MERCUTIO_GUARDED_BY(mutex_) = 0;

@@ -145,6 +145,7 @@ Status OpenFile::change_view(ViewCall call, Arrival& arrival) {
   if (highest[2] == 1) MERCUTIO_TRY(change_info(call.info, ok_status(), silent));
   made->scattered = highest[3] == 1;
   std::lock_guard lock(mutex_);
+  dense_view_.set(*made);
   view_ = std::move(made);
   ++views_;
   pointer_ = 0;

@@ -293,12 +293,12 @@ class PosixStorage final : public Storage {
   }
 
  private:
-  Result<i64> read_with_care(std::span<const IoPiece> pieces) {
+  [[gnu::noinline]] Result<i64> read_with_care(std::span<const IoPiece> pieces) {
     MERCUTIO_LET(const std::shared_ptr<OpenFd> fd, to_read());
     const DirectRead reading(fd->direct());
     return transfer(fd->get(), Direction::kRead, pieces);
   }
-  Result<i64> write_with_care(std::span<const IoPiece> pieces) {
+  [[gnu::noinline]] Result<i64> write_with_care(std::span<const IoPiece> pieces) {
     MERCUTIO_TRY(show_as_writer());
     Result<i64> moved = transfer(fd_->get(), Direction::kWrite, pieces);
     if (client_keeps_ && !traits_.keeps_writes && moved) MERCUTIO_TRY(sync());

@@ -114,19 +114,14 @@ static Result<i64> move_all(int fd, Direction direction, std::span<const IoPiece
   return total;
 }
 
-// Whether one call may move the piece, which is then known to be what check_pieces() allows.
-static bool fits_a_call(const IoPiece& piece) {
-  return piece.bytes > 0 && piece.bytes <= kMaxCallBytes && piece.offset >= 0 && piece.offset <= std::numeric_limits<i64>::max() - kMaxCallBytes;
-}
-
-[[gnu::noinline]] static Result<i64> check_and_move(int fd, Direction direction, std::span<const IoPiece> pieces) {
+Result<i64> transfer_checked(int fd, Direction direction, std::span<const IoPiece> pieces) {
   MERCUTIO_TRY(check_pieces(pieces));
   return move_all(fd, direction, pieces);
 }
 
-// After a call for the piece that returned `moved`.
-[[gnu::noinline]] static Result<i64> move_rest(int fd, Direction direction, const IoPiece& piece, i64 moved) {
+Result<i64> transfer_rest(int fd, Direction direction, const IoPiece& piece, i64 moved) {
   const bool reading = direction == Direction::kRead;
+  moved = checked(moved);
   if (!reading || moved > 0 || !read_missed_bytes(fd, piece.offset, moved < 0 ? errno : 0)) {
     if (reading && moved == 0) return moved;
     if (moved < 0 && errno != EINTR) return failed_call(direction, piece.offset, piece.bytes);
@@ -135,16 +130,6 @@ static bool fits_a_call(const IoPiece& piece) {
   const IoPiece rest{piece.offset + before, piece.data + before, piece.bytes - before};
   Result<i64> after = move_all(fd, direction, std::span(&rest, 1));
   return after ? before + *after : Result<i64>(std::move(after).error().behind(before));
-}
-
-// Nearly always one call moves one piece, and there is nothing to gather. All else is in functions of its own, so that this case
-// saves no registers for it.
-Result<i64> transfer(int fd, Direction direction, std::span<const IoPiece> pieces) {
-  if (pieces.size() != 1 || !fits_a_call(pieces[0])) return check_and_move(fd, direction, pieces);
-  const IoPiece& piece = pieces[0];
-  const auto size = static_cast<size_t>(piece.bytes);
-  const i64 moved = checked(direction == Direction::kRead ? ::pread(fd, piece.data, size, piece.offset) : ::pwrite(fd, piece.data, size, piece.offset));
-  return moved == piece.bytes ? Result<i64>(moved) : move_rest(fd, direction, piece, moved);
 }
 
 }  // namespace mercutio::posix

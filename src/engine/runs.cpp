@@ -147,7 +147,8 @@ class RunAccess {
       bytes += entry->bytes;
       end = entry->end();
     }
-    return !reads() && are_short && bytes <= RunLimits::kMostLedBytes && pieces <= kMostLedPieces ? Way::kLed : Way::kOwn;
+    const bool saves_calls = pieces < count_ || channel_.comm->size() > RunLimits::kFewRanks;
+    return !reads() && are_short && saves_calls && bytes <= RunLimits::kMostLedBytes && pieces <= kMostLedPieces ? Way::kLed : Way::kOwn;
   }
 
   const char* text() const {   // for explain

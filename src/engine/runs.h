@@ -28,7 +28,7 @@ struct RunLimits {
   static constexpr i64 kHeadBytes = 4 * static_cast<i64>(sizeof(i64));   // of what a rank contributes to the gather, before its data
   static constexpr i64 kEntryBytes = NodeArena::kGatherBytes - kHeadBytes;
   // Being led costs a second meeting, and two copies from core to core. Of a few ranks that takes longer than their waiting for each other, unless their
-  // runs are short. Ranks that share cores wait for each other in any case.
+  // runs are short, and adjoin. Ranks that share cores wait for each other in any case.
   static constexpr i64 kFewRanks = 8, kShortBytes = 128;
   static constexpr i64 kMostLedBytes = 8 * KiB;   // of all ranks
 };

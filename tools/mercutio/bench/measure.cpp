@@ -18,7 +18,10 @@ struct Group {
   Words cases;
 };
 
-// Cases of one family ("vector-8", "vector-64") are one start of the program.
+// At most so many cases of one family ("vector-8", "vector-64") are one start of the program. The contenders take turns between the starts, and
+// some machines change their speed every few seconds.
+constexpr std::size_t kMostCases = 4;
+
 std::vector<Group> find_groups(const BenchOptions& options, const Words& program) {
   Words line = program;
   line.push_back("--list");
@@ -28,7 +31,7 @@ std::vector<Group> find_groups(const BenchOptions& options, const Words& program
     const auto begins = [&](const std::string& pattern) { return name.rfind(pattern, 0) == 0; };
     if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), begins)) continue;
     const std::string family = name.substr(0, name.find('-'));
-    if (groups.empty() || groups.back().name != family) groups.push_back({family, {}});
+    if (groups.empty() || groups.back().name != family || groups.back().cases.size() == kMostCases) groups.push_back({family, {}});
     groups.back().cases.push_back(name);
   }
   return groups;

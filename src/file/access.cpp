@@ -400,9 +400,10 @@ static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, InFl
 }
 
 Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
-  const InFlight::Entered entered = in_flight_->enter(operation->collective ? operation->channel.tag : -1);
+  const bool collective = operation->collective;
+  const InFlight::Entered entered = in_flight_->enter(collective ? operation->channel.tag : -1);
   // Until `leave` the file waits for the callback before it goes.
-  const bool noted = operation->trace || (publishes_ && operation->collective);
+  const bool noted = operation->trace || (publishes_ && collective);
   auto ended = [this, in_flight = in_flight_, entered, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
     (void)attempt([&] {
       if (kept && kept->trace) trace_access(*kept, result, /*waited=*/false);
@@ -415,14 +416,15 @@ Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(c
   };
   const bool inline_ok = may_run_inline(*operation), counts_by_messages = counter_ && counter_->sends();
   const bool in_turns = operation->atomic && turned_ && counts_by_messages;
-  const bool sends = in_turns || (operation->collective && sends_messages(operation->hints->values));
+  const bool sends = in_turns || (collective && sends_messages(operation->hints->values));
   std::function<bool(bool)> failed;   // until the access is over the Comm is there
-  if (operation->collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
+  if (collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
   TraceSink* const trace = operation->trace;
   const i64 start_ns = trace ? now_ns() : 0;
   auto request = attempt([&] {
     auto performing = !trace && entered.owns_tag ? perform(std::move(operation)) : perform_later(in_flight_, entered, std::move(operation));
-    RequestBody body{std::move(performing), sends, std::move(ended), comm_->pauses(), inline_ok, std::move(failed)};
+    const void* const queue = collective ? static_cast<const void*>(in_flight_.get()) : comm_.get();
+    RequestBody body{std::move(performing), sends, std::move(ended), comm_->pauses(), inline_ok, std::move(failed), queue};
     return Result<RequestRef>(context_.progress->start(std::move(body)));
   });
   if (!request) in_flight_->leave(entered);   // it was not started
@@ -438,7 +440,18 @@ bool OpenFile::may_run_inline(const Operation& operation) const {
 
 // A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
 // to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores), unless the storage makes its callers
-// wait. Its errors come from the call itself, through the file's error handler.
+// wait. Nothing: it is to be launched.
+std::optional<Result<i64>> OpenFile::move_at_once(const OperationRef& operation) {
+  const bool alone = !operation->collective || comm_->size() == 1;
+  if (!alone || !may_run_inline(*operation)) return std::nullopt;
+  const BlockingDetector::Probe probe = blocking_.before(/*closely=*/false);
+  Result<i64> moved = operation->collective ? wait_for(perform(operation)) : perform_alone(*operation);
+  blocking_.after(probe);
+  if (operation->trace) trace_access(*operation, moved, /*waited=*/true);
+  return moved;
+}
+
+// The errors of an access that is moved at once come from the call itself, through the file's error handler.
 // An Error returned here means that there is no request and on_done is never called.
 Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
   MERCUTIO_TRY(check_mode(call));
@@ -451,13 +464,9 @@ Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Res
     if (call.collective) (void)launch(std::move(operation), nullptr);
     return std::move(entry).error();
   }
-  if ((!call.collective || comm_->size() == 1) && may_run_inline(*operation)) {
-    const BlockingDetector::Probe probe = blocking_.before(/*closely=*/false);
-    Result<i64> moved = call.collective ? wait_for(perform(operation)) : perform_alone(*operation);
-    blocking_.after(probe);
-    if (operation->trace) trace_access(*operation, moved, /*waited=*/true);
-    if (moved && on_done) on_done(moved);
-    return moved ? Result<RequestRef>(finished_request(std::move(moved))) : Result<RequestRef>(std::move(moved).error());
+  if (auto moved = move_at_once(operation)) {
+    if (*moved && on_done) on_done(*moved);
+    return *moved ? Result<RequestRef>(finished_request(*std::move(moved))) : Result<RequestRef>(std::move(*moved).error());
   }
   return launch(std::move(operation), std::move(on_done));
 }

@@ -1,4 +1,4 @@
-// Split collectives: _begin starts the access, which Progress drives; _end takes its result. One a file at a time. A
+// Split collectives: _begin starts the access, which Progress drives, or moves it at once; _end takes its result. One a file at a time. A
 // _begin that fails leaves no trace, and a wrong _end leaves the active one alone.
 #include "file/open_file.h"
 
@@ -7,16 +7,19 @@ namespace mercutio {
 Status OpenFile::begin(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
-  auto operation = std::make_shared<Operation>();
-  prepare(call, look_at(call), *operation);
+  auto operation = std::allocate_shared<Operation>(FrameAllocator<Operation>());
+  const Look look = look_at(call);
+  if (is_alone(call)) call.collective = false;
+  prepare(call, look, *operation);
   if (operation->ordered) place_together(*operation);
   if (Status entry = operation->entry; !entry) {
     if (operation->trace) trace_step(*operation, StepForm::kBlocking);
-    (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
+    if (call.collective) (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();
   }
   if (operation->trace) trace_step(*operation, StepForm::kSplit);
-  MERCUTIO_LET(RequestRef request, launch(std::move(operation), nullptr));
+  auto moved = move_at_once(operation);
+  MERCUTIO_LET(RequestRef request, moved ? Result<RequestRef>(finished_request(*std::move(moved))) : launch(std::move(operation), nullptr));
   std::lock_guard lock(mutex_);
   in_split_.store(true, std::memory_order_release);
   split_ = Split{std::move(request), call.direction, call.positioning};

@@ -6,7 +6,7 @@ namespace mercutio {
 
 void CursorImpl::descend(Cursor& c, const FlatNode* n, i64 origin, i64 rest) {
   for (;;) {
-    Cursor::Level& l = c.stack_.emplace_back(Cursor::Level{n, 0, 0, 1, origin});
+    Cursor::Level& l = c.stack_.push_back(Cursor::Level{n, 0, 0, 1, origin});
     switch (n->kind) {
       case Kind::kRun:
         l.sub_index = rest;
@@ -101,7 +101,7 @@ void Cursor::seek(i64 position) {
   position_ = position;
   stack_.clear();
   if (done()) return;
-  stack_.reserve(static_cast<std::size_t>(type_->tiled_->depth));
+  stack_.begin(static_cast<std::size_t>(type_->tiled_->depth));
   CursorImpl::descend(*this, type_->tiled_.get(), origin_ + type_->first_, position);
 }
 

@@ -7,6 +7,7 @@
 // the type's origin (a file displacement or a buffer address). Copies of the type tile at multiples of `extent`.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -112,9 +113,30 @@ class Cursor {
     i64 limit;       // number of repetitions or entries; in kBlocks: of repetitions in this entry
     i64 origin;      // of the node's first byte
   };
+  // Those of most types are kept inside, as an allocation takes longer than an access of a few bytes.
+  class Levels {
+   public:
+    void begin(std::size_t most) {   // with none
+      size_ = 0;
+      beyond_.resize(most > kInside ? most : 0);
+    }
+    void clear() { size_ = 0; }
+    std::size_t size() const { return size_; }
+    Level& operator[](std::size_t i) { return beyond_.empty() ? inside_[i] : beyond_[i]; }
+    Level& back() { return (*this)[size_ - 1]; }
+    const Level& back() const { return const_cast<Levels&>(*this).back(); }
+    Level& push_back(const Level& level) { return (*this)[size_++] = level; }
+    void pop_back() { --size_; }
+
+   private:
+    static constexpr std::size_t kInside = 4;
+    std::size_t size_ = 0;
+    std::array<Level, kInside> inside_{};
+    std::vector<Level> beyond_;   // all of them, if there may be more
+  };
   FlatTypeRef type_;
   i64 origin_, end_, position_;
-  std::vector<Level> stack_;   // the top is a leaf with bytes left, unless done()
+  Levels stack_;   // the top is a leaf with bytes left, unless done()
 };
 
 // Copy between a buffer with the layout `memory` (typemap order, the cursor's stream range) and packed bytes. Both advance the

@@ -19,6 +19,7 @@ class BlockingDetector {
   };
   // `closely`: always count context switches. Otherwise they are counted only after a slow transfer, which saves two system calls.
   Probe before(bool closely) const {
+    if (only_copies_) return {};
     const bool count = closely || suspected_.load(std::memory_order_relaxed);
     return Probe{now_ns(), count ? switches() : -1};
   }
@@ -60,10 +61,11 @@ class BlockingDetector {
   std::atomic<Reads> reads_{Reads::kUnknown};
 };
 
-// Probes the transfers of this scope. `detector` may be null.
+// Probes the transfers of this scope. `detector` may be null. `closely`: as in before().
 class BlockingProbe {
  public:
-  explicit BlockingProbe(BlockingDetector* detector) : detector_(detector), probe_(detector ? detector->before(/*closely=*/true) : BlockingDetector::Probe{}) {}
+  explicit BlockingProbe(BlockingDetector* detector, bool closely = true)
+      : detector_(detector), probe_(detector ? detector->before(closely) : BlockingDetector::Probe{}) {}
   BlockingProbe(const BlockingProbe&) = delete;
   BlockingProbe& operator=(const BlockingProbe&) = delete;
   ~BlockingProbe() {

@@ -105,9 +105,9 @@ Result<i64> move_direct(const EngineFile& file, const Access& access, const Bloc
   return batch.finish();
 }
 
-Result<i64> move_staged(const EngineFile& file, const Access& access, const BlockingDetector* blocking) {
+Result<i64> move_staged(const EngineFile& file, const Access& access, const Shape& shape, const BlockingDetector* blocking) {
   const bool reading = access.reads();
-  ScratchBuffer buffer(0);
+  ScratchBuffer buffer;
   Access chunk = access;
   Cursor memory = access.memory.cursor();
   i64 moved = 0;
@@ -120,7 +120,8 @@ Result<i64> move_staged(const EngineFile& file, const Access& access, const Bloc
       const PhaseScope phase(file.counters, Phase::kCopy);
       pack(memory, buffer.first(chunk.bytes));
     }
-    Result<i64> got = move_direct(file, chunk, /*blocking=*/nullptr);
+    Result<i64> got = shape.contiguous ? move_piece(file, access.direction, {shape.range.begin + moved, buffer.data.get(), chunk.bytes})
+                                       : move_direct(file, chunk, /*blocking=*/nullptr);
     const PhaseScope phase(file.counters, Phase::kCopy);
     const i64 here = got ? *got : got.error().moved;
     if (reading && here > 0) unpack(memory, buffer.first(here));
@@ -162,7 +163,7 @@ Result<i64> independent(const EngineFile& file, const Access& access, Independen
     return release_after(move_piece(file, access.direction, {shape.range.begin, begin_of(access.memory), access.bytes}), std::move(lock));
   }
   const BlockingDetector* blocking = detector_for(file, access, shape);
-  Result<i64> moved = method == Method::kStaged ? move_staged(file, access, blocking) : move_direct(file, access, blocking);
+  Result<i64> moved = method == Method::kStaged ? move_staged(file, access, shape, blocking) : move_direct(file, access, blocking);
   if (moved && *moved < access.bytes && blocks(blocking)) moved = sieve_read(file, access, *moved);
   return release_after(std::move(moved), std::move(lock));
 }

@@ -90,6 +90,7 @@ class PieceBatch {
 
 // An uninitialised buffer.
 struct ScratchBuffer {
+  ScratchBuffer() = default;   // without memory
   explicit ScratchBuffer(i64 size) : data(new std::byte[static_cast<size_t>(size)]), bytes(size) {}
   // Null: no memory. Does not use the reserve.
   static std::unique_ptr<ScratchBuffer> try_make(i64 size) {
@@ -106,7 +107,7 @@ struct ScratchBuffer {
     if (size > bytes) *this = ScratchBuffer(size);
   }
   std::unique_ptr<std::byte[]> data;
-  i64 bytes;
+  i64 bytes = 0;
 };
 
 // Whether the storage is known to copy only: it is not a server, and no call has blocked. A call then costs about as much as

@@ -14,6 +14,7 @@ namespace {
 struct Window {
   i64 begin, end, first, last;
   bool has_holes() const { return last - first > end - begin; }
+  bool is_long() const { return last - first >= 64 * KiB; }   // to copy it takes longer than to ask twice how often the thread has slept
 };
 
 Window next_window(const View& view, i64 position, i64 end, i64 buffer_bytes) {
@@ -31,12 +32,12 @@ Cursor cursor_in_buffer(const View& view, const Window& w, std::byte* buffer) {
 }
 
 Result<i64> read_window(const EngineFile& file, const Window& w, const ScratchBuffer& buffer) {
-  const BlockingProbe probe(file.blocking);
+  const BlockingProbe probe(file.blocking, w.is_long());
   return move_piece(file, Direction::kRead, {w.first, buffer.data.get(), w.last - w.first});
 }
 
 Status write_window(const EngineFile& file, const View& view, const Window& w, Cursor& memory, const ScratchBuffer& buffer) {
-  const BlockingProbe probe(file.blocking);
+  const BlockingProbe probe(file.blocking, w.is_long());
   const i64 span = w.last - w.first;
   std::byte* data = buffer.data.get();
   const IoPiece whole{w.first, data, span};
@@ -62,7 +63,7 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done) {
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
   const i64 span = view.range_of(access.position, end).bytes();
-  ScratchBuffer buffer(0);
+  ScratchBuffer buffer;
   Cursor memory(access.memory.type, reinterpret_cast<i64>(access.memory.base), done, access.bytes);
   i64 position = access.position + done;
   while (position < end) {
@@ -86,7 +87,7 @@ Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locke
   const View& view = *access.view;
   const i64 end = access.position + access.bytes;
   const i64 span = view.range_of(access.position, end).bytes();
-  ScratchBuffer buffer(0);
+  ScratchBuffer buffer;
   Cursor memory = access.memory.cursor();
   for (i64 position = access.position; position < end;) {
     buffer.at_least(std::min(buffer_bytes(file, Direction::kWrite), span));

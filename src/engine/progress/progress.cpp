@@ -4,6 +4,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -57,7 +59,7 @@ class DrivenRequest final : public Request {
   // other requests, which it may follow, and without a predictor this one, too. It returns whether there are any.
   using DriveOthers = std::function<bool(const DrivenRequest*)>;
   DrivenRequest(RequestBody body, WaitPredictor* predictor, DriveOthers others)
-      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), pauses_(std::move(body.pauses)), failed_(std::move(body.failed)),
+      : task_(std::move(body.task)), on_done_(std::move(body.on_done)), pauses_(std::move(body.pauses)), failed_(std::move(body.failed)), queue_(body.queue),
         predictor_(predictor), others_(std::move(others)), begin_(Clock::now()) {
     if (predictor_ && predictor_->expects_wait()) hold_until(begin_ + WaitPredictor::kBusyWindow);
   }
@@ -80,6 +82,7 @@ class DrivenRequest final : public Request {
   // Called by the driving thread between two steps.
   void backoff(const Pauses::Wait& wait) const { pauses_ ? pauses_->pause(wait) : default_backoff(wait.spins); }
 
+  const void* queue() const { return queue_; }
   bool by_waiters() const { return predictor_ != nullptr; }
   // Called by a thread that drives the request because it waits: the progress thread leaves it alone for kBusyWindow.
   void note_waiter() {
@@ -166,6 +169,7 @@ class DrivenRequest final : public Request {
   std::function<void(const Result<i64>&)> on_done_;
   const std::shared_ptr<Pauses> pauses_;
   const std::function<bool(bool)> failed_;
+  const void* const queue_;
   WaitPredictor* const predictor_;   // of the progress thread; not used once the request is done
   const DriveOthers others_;
   const Clock::time_point begin_;
@@ -181,42 +185,48 @@ class DrivenRequest final : public Request {
 };
 using DrivenRequestRef = std::shared_ptr<DrivenRequest>;
 
-// The requests that are not done, in the order in which they were started. Collective accesses of a file wait for those before them, so only the first few can
-// make progress. A selection has these, and the same number of the others, which are selected in a cycle. Its size does not grow with the number of requests.
+// The requests that are not done. Those of a queue wait for those before them, so only the first few of each queue can make progress. A selection has
+// these. Its size grows with the number of queues, but not with that of the requests. Ranks may start requests of different queues in different
+// orders, so each queue has its share.
 class PendingRequests {
  public:
   void add(const DrivenRequestRef& request) {
-    while (!requests_.empty() && requests_.front()->done()) requests_.pop_front();
-    requests_.push_back(request);
+    Queue& queue = queues_[request->queue()];
+    while (!queue.empty() && queue.front()->done()) remove(queue, queue.begin());
+    queue.push_back(request);
+    ++count_;
   }
-  bool empty() const { return requests_.empty(); }
-  i64 count() const { return std::ssize(requests_); }   // with some that are done
-  // Calls take(request) for the requests of the next selection. It returns false for a request that does not count. Removes those that are done.
+  bool empty() const { return count_ == 0; }
+  i64 count() const { return count_; }   // with some that are done
+  // Calls take(request) for the requests of the selection. Removes those that are done.
   template <class Take>
   void select(Take take) {
-    const size_t front = visit(0, take);
-    next_ = visit(next_ > front && next_ < requests_.size() ? next_ : front, take);
+    const i64 share = std::clamp<i64>(kMostTaken / std::max<i64>(std::ssize(queues_), 1), kLeastOfQueue, kMostOfQueue);
+    for (auto entry = queues_.begin(); entry != queues_.end();) {
+      Queue& queue = entry->second;
+      for (auto one = queue.begin(); one != queue.end() && one - queue.begin() < share;) {
+        if ((*one)->done()) {
+          one = remove(queue, one);
+        } else {
+          take(*one++);
+        }
+      }
+      entry = queue.empty() && std::ssize(queues_) > kMostEmpty ? queues_.erase(entry) : std::next(entry);
+    }
   }
 
  private:
-  static constexpr int kMostTaken = 32;   // of the first requests, and of the others
+  using Queue = std::deque<DrivenRequestRef>;
+  static constexpr i64 kMostTaken = 64, kMostOfQueue = 32, kLeastOfQueue = 2;
+  static constexpr i64 kMostEmpty = 4;   // queues that stay, for the next requests of a file
 
-  template <class Take>
-  size_t visit(size_t at, Take& take) {
-    for (int taken = 0; at < requests_.size() && taken < kMostTaken;) {
-      const auto one = requests_.begin() + static_cast<std::ptrdiff_t>(at);
-      if ((*one)->done()) {
-        requests_.erase(one);
-        continue;
-      }
-      taken += take(*one);
-      ++at;
-    }
-    return at;
+  Queue::iterator remove(Queue& queue, Queue::iterator one) {
+    --count_;
+    return queue.erase(one);
   }
 
-  std::deque<DrivenRequestRef> requests_;
-  size_t next_ = 0;   // the first of the others that the next selection has
+  std::map<const void*, Queue> queues_;
+  i64 count_ = 0;
 };
 
 class ProgressThread final : public Progress {
@@ -279,7 +289,6 @@ class ProgressThread final : public Progress {
     std::lock_guard lock(mutex_);
     select_next([&](const DrivenRequestRef& one) {
       if (one->by_waiters()) found.push_back(one);
-      return one->by_waiters();
     });
     return found;
   }
@@ -336,10 +345,9 @@ class ProgressThread final : public Progress {
     select_next([&](const DrivenRequestRef& one) {
       const bool held = !ending_ && one->is_held(now);
       left_alone = left_alone && held && one->was_waited_for();
-      if (held) return false;
+      if (held) return;
       one->note_no_waiter();
       mine.push_back(one);
-      return true;
     });
     if (active_.empty() && ending_) return false;
     if (!active_.empty()) last_active_ = now;
@@ -393,7 +401,6 @@ class PolledProgress final : public Progress {
       }
       active_.select([this](const DrivenRequestRef& one) {
         if (one->drive() == DrivenRequest::Driven::kEnded) --left_;
-        return true;
       });
     }
     return left_.load() > 0;

@@ -41,6 +41,8 @@ struct RequestBody {
   // Whether a dead rank prevents the task from ending. Then the task is destroyed and the result is rank_died(). May be empty.
   // `may_call`: this thread may call MPI.
   std::function<bool(bool may_call)> failed = {};
+  // Of requests that may wait for those that were started before them. They must not wait for later ones of the same queue. Only compared.
+  const void* queue = nullptr;
 };
 
 class Progress {

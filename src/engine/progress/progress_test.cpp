@@ -58,7 +58,7 @@ TEST(Progress, DrivesManyRequestsThatFollowEachOther) {
     SCOPED_TRACE(driver);
     Queue queue, other;
     const auto progress = driver == kPolled ? make_polled_progress() : make_progress_thread();
-    const auto start = [&](Queue& of, i64 number) { return progress->start({of.in_order(number), driver == kThread, [&](const Result<i64>&) { ++of.ended; }, nullptr}); };
+    const auto start = [&](Queue& of, i64 number) { return progress->start({of.in_order(number), driver == kThread, [&](const Result<i64>&) { ++of.ended; }, nullptr, false, {}, &of}); };
     std::vector<RequestRef> requests;
     for (i64 i = 0; i < kRequests; ++i) requests.push_back(start(queue, i));
     other.begun = true;
@@ -68,6 +68,38 @@ TEST(Progress, DrivesManyRequestsThatFollowEachOther) {
     queue.begun = true;
     for (i64 i = kRequests - 1; i >= 0; --i) EXPECT_EQ(requests[static_cast<std::size_t>(i)]->wait().value(), i);
     EXPECT_LE(queue.evaluated, kMostEvaluations * kRequests);
+  }
+}
+
+// The accesses of two ranks to a file. Each waits for those before it, and for the other rank.
+struct SharedFile {
+  i64 ended[2] = {}, arrived[2] = {};
+  Task<Result<i64>> access(std::size_t rank, i64 number) {
+    co_await until([this, rank, number] { return ended[rank] == number; });
+    arrived[rank] = number + 1;
+    co_await until([this, rank, number] { return arrived[1 - rank] > number; });
+    co_return number;
+  }
+};
+
+TEST(Progress, DrivesTheAccessesOfEachFileInWhateverOrderTheFilesAre) {
+  for (const i64 count : {2, 40, 400}) {
+    constexpr i64 kRequests = 2000, kMostStepsOfOne = 4;
+    const i64 of_each = kRequests / count;
+    std::vector<SharedFile> files(static_cast<std::size_t>(count));
+    const std::unique_ptr<Progress> ranks[] = {make_polled_progress(), make_polled_progress()};
+    for (std::size_t rank : {0, 1})
+      for (i64 i = 0; i < kRequests; ++i) {
+        const i64 place = i / of_each;
+        SharedFile& file = files[static_cast<std::size_t>(rank == 0 ? place : count - 1 - place)];
+        (void)ranks[rank]->start({file.access(rank, i % of_each), true, [&file, rank](const Result<i64>&) { ++file.ended[rank]; }, nullptr, false, {}, &file});
+      }
+    i64 steps = 0;
+    for (bool more = true; more && steps <= kMostStepsOfOne * of_each; ++steps) {
+      const bool first = ranks[0]->progress(true), second = ranks[1]->progress(true);
+      more = first || second;
+    }
+    EXPECT_LE(steps, kMostStepsOfOne * of_each) << count << " files";
   }
 }
 

@@ -58,8 +58,8 @@ int run_on_file(MPI_File file, const char* operation, const Body& body) {
   return with_file(file, operation, [&](OpenHandle& handle) { return finish(&handle, operation, body(handle)); });
 }
 
-// Stores the number of bytes in `status`, which may be MPI_STATUS_IGNORE.
 void store_in(MPI_Status& status, i64 bytes);
+// Stores the number of bytes in `status`, which may be MPI_STATUS_IGNORE.
 inline void set_status(MPI_Status* status, i64 bytes) {
   if (status != MPI_STATUS_IGNORE) store_in(*status, bytes);
 }

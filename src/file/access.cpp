@@ -206,8 +206,8 @@ void OpenFile::finish_pointer(const AccessCall& call, const Operation& operation
 }
 
 void OpenFile::finish_pointer(const Taken& taken, i64 moved) {
+  if (moved == taken.etypes * taken.etype_bytes) return;   // without a division
   const i64 accessed = (moved + taken.etype_bytes - 1) / taken.etype_bytes;
-  if (accessed == taken.etypes) return;
   std::lock_guard lock(mutex_);
   if (views_ == taken.views && pointer_ == taken.first_etype + taken.etypes) pointer_ = taken.first_etype + accessed;
 }
@@ -274,7 +274,7 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
   Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
   IndependentAccesses::of_process().note();
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
-  if (call.positioning == Positioning::kIndividual && (!moved || *moved < run.bytes)) finish_pointer(taken, moved ? *moved : 0);
+  if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) {   // memory of a device, perhaps
     pass.reset();
     return access_by_pieces(call, look);
@@ -451,14 +451,20 @@ std::optional<Result<i64>> OpenFile::move_at_once(const OperationRef& operation)
   return moved;
 }
 
-// The errors of an access that is moved at once come from the call itself, through the file's error handler.
-// An Error returned here means that there is no request and on_done is never called.
-Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
-  MERCUTIO_TRY(check_mode(call));
+// Of an access that may go on after the call that starts it.
+OpenFile::OperationRef OpenFile::prepare_to_start(AccessCall& call) {
   auto operation = std::allocate_shared<Operation>(FrameAllocator<Operation>());
   const Look look = look_at(call);
   if (call.collective && is_alone(call)) call.collective = false;
   prepare(call, look, *operation);
+  return operation;
+}
+
+// The errors of an access that is moved at once come from the call itself, through the file's error handler.
+// An Error returned here means that there is no request and on_done is never called.
+Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
+  MERCUTIO_TRY(check_mode(call));
+  OperationRef operation = prepare_to_start(call);
   if (operation->trace && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
   if (Status entry = operation->entry; !entry) {
     if (call.collective) (void)launch(std::move(operation), nullptr);

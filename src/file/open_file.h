@@ -263,6 +263,7 @@ class OpenFile final : public File {
   Result<i64> access_together(AccessCall& call, Look look, Begun& begun, Operation& together);
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
+  OperationRef prepare_to_start(AccessCall& call);
   std::optional<Result<i64>> move_at_once(const OperationRef& operation);
   Result<RequestRef> launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done);
 

@@ -7,10 +7,7 @@ namespace mercutio {
 Status OpenFile::begin(AccessCall call) {
   MERCUTIO_TRY(check_mode(call));
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
-  auto operation = std::allocate_shared<Operation>(FrameAllocator<Operation>());
-  const Look look = look_at(call);
-  if (is_alone(call)) call.collective = false;
-  prepare(call, look, *operation);
+  OperationRef operation = prepare_to_start(call);
   if (operation->ordered) place_together(*operation);
   if (Status entry = operation->entry; !entry) {
     if (operation->trace) trace_step(*operation, StepForm::kBlocking);

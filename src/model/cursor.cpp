@@ -101,7 +101,7 @@ void Cursor::seek(i64 position) {
   position_ = position;
   stack_.clear();
   if (done()) return;
-  stack_.begin(static_cast<std::size_t>(type_->tiled_->depth));
+  stack_.reset(static_cast<std::size_t>(type_->tiled_->depth));
   CursorImpl::descend(*this, type_->tiled_.get(), origin_ + type_->first_, position);
 }
 

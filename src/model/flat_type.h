@@ -116,7 +116,7 @@ class Cursor {
   // Those of most types are kept inside, as an allocation takes longer than an access of a few bytes.
   class Levels {
    public:
-    void begin(std::size_t most) {   // with none
+    void reset(std::size_t most) {   // removes all; there will be at most so many
       size_ = 0;
       beyond_.resize(most > kInside ? most : 0);
     }

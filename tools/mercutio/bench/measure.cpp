@@ -18,7 +18,7 @@ struct Group {
   Words cases;
 };
 
-// At most so many cases of one family ("vector-8", "vector-64") are one start of the program. The contenders take turns between the starts, and
+// At most so many cases of one family ("vector-8", "vector-64") are one start of the program. The contenders alternate between the starts, as
 // some machines change their speed every few seconds.
 constexpr std::size_t kMostCases = 4;
 

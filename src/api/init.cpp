@@ -78,6 +78,10 @@ bool windows_need_less() {
 
 std::atomic<int> told_level{-1};   // what MPI_Init_thread has provided
 
+void tell(int level) {   // the program, which goes by it
+  if (level == MPI_THREAD_MULTIPLE) mercutio::process().threads_call = true;
+}
+
 bool may_raise_level() {
   const char* wish = std::getenv("MERCUTIO_THREADS");
   return wish && *wish ? std::strcmp(wish, "0") != 0 : !windows_need_less();
@@ -112,7 +116,9 @@ using namespace mercutio;
 MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided)) {
   return guarded(nullptr, "MPI_Init_thread", [&] {
     const int code = real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
-    if (code == MPI_SUCCESS) told_level = *provided = std::min(*provided, required);
+    if (code != MPI_SUCCESS) return code;
+    told_level = *provided = std::min(*provided, required);
+    tell(*provided);
     return code;
   });
 }
@@ -121,7 +127,9 @@ MERCUTIO_MPI_FUNCTION(int, Query_thread, (int* provided)) {
   return guarded(nullptr, "MPI_Query_thread", [&] {
     static auto* const real = real_function<int(int*)>("PMPI_Query_thread");
     const int code = real(provided);
-    if (code == MPI_SUCCESS && told_level >= 0) *provided = told_level;
+    if (code != MPI_SUCCESS) return code;
+    if (told_level >= 0) *provided = told_level;
+    tell(*provided);
     return code;
   });
 }

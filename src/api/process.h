@@ -93,6 +93,7 @@ struct Process {
   Errhandlers errhandlers;
   Handles handles;
   std::once_flag trace_begun;
+  std::atomic<bool> threads_call{false};   // Context::threads_call
   HintService hints;
   JobTrace trace;
 

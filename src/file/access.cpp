@@ -258,8 +258,9 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
   const bool reading = call.direction == Direction::kRead;
   IoPiece run{-1, call.memory.base, bytes_of_run(call)};
   Taken taken;
+  const WritesUnderWay::Entry entry(reading ? nullptr : counted_writes());
   std::optional<SieveGate::Pass> pass;   // what a write must hold
-  if (run.bytes > 0 && may_hand_on(call)) {
+  if (run.bytes > 0 && may_hand_on(call) && !entry.cautious()) {
     if (call.positioning == Positioning::kExplicit) run.offset = dense_view_.run_of(taken.first_etype = call.offset, run.bytes).offset;
     if (run.offset < 0) {
       std::lock_guard lock(mutex_);
@@ -269,7 +270,7 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
   }
   if (run.offset < 0) {
     pass.reset();
-    return access_by_pieces(call, look);
+    return access_by_pieces(call, look, entry.cautious());
   }
   Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
   IndependentAccesses::of_process().note();
@@ -277,14 +278,19 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
   if (!moved && moved.error().sys_errno == EFAULT) {   // memory of a device, perhaps
     pass.reset();
-    return access_by_pieces(call, look);
+    return access_by_pieces(call, look, entry.cautious());
   }
   return moved;
 }
 
-Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look) {
+// `cautious`: see WritesUnderWay.
+Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautious) {
   Operation alone;
   prepare(call, look, alone);
+  if (cautious) {
+    alone.engine.scattered = alone.engine.any_sieves = true;
+    alone.engine.sieving = Toggle::kDisable;
+  }
   MERCUTIO_TRY(alone.entry);
   if (alone.trace) trace_step(alone, StepForm::kBlocking);
   Result<i64> moved = perform_alone(alone);

@@ -73,6 +73,8 @@ Status OpenFile::set_atomicity(bool atomic) {
   Arrival arrival{trace_time()};
   Status mine = no_split("set_atomicity");
   if (mine) in_flight_->wait_all(*context_.progress, *comm_);
+  const WritesUnderWay::Change change(writes_);
+  wait_for_writes(change);
   Status kept = write_kept();
   if (mine) mine = std::move(kept);
   if (mine) mine = attempt([this] { return storage_->flush(); });   // what is kept of earlier writes must not come after atomic ones

@@ -19,6 +19,7 @@
 #include "engine/io/sieve_gate.h"
 #include "file/dense_view.h"
 #include "file/operation.h"
+#include "file/writes_under_way.h"
 #include "plan/adapter.h"
 #include "storage/blocking_detector.h"
 #include "storage/cache.h"
@@ -226,6 +227,7 @@ class OpenFile final : public File {
 
   // views.cpp
   std::shared_ptr<const FileView> current_view() const;
+  void wait_for_writes(const WritesUnderWay::Change& change);
   Status change_view(ViewCall call, Arrival& arrival);
   Result<std::shared_ptr<FileView>> make_view(i64 displacement, TypeSpecRef etype, TypeSpecRef filetype,
                                               const std::string& datarep);
@@ -257,7 +259,7 @@ class OpenFile final : public File {
   i64 take_run(const AccessCall& call, i64 bytes, Taken& taken) MERCUTIO_REQUIRES(mutex_);
   Result<i64> move_piece(Direction direction, const IoPiece& piece);
   Result<i64> access_alone(AccessCall& call, Look look);
-  Result<i64> access_by_pieces(AccessCall& call, Look look);
+  Result<i64> access_by_pieces(AccessCall& call, Look look, bool cautious);
   std::optional<Result<i64>> move_run_together(AccessCall& call, Begun& begun);
   Result<i64> access_with_others(AccessCall& call, Look look);
   Result<i64> access_together(AccessCall& call, Look look, Begun& begun, Operation& together);
@@ -318,6 +320,8 @@ class OpenFile final : public File {
   bool closed_ = false;
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
+  WritesUnderWay writes_;
+  WritesUnderWay* counted_writes() { return context_.threads_call && context_.threads_call->load(std::memory_order_relaxed) ? &writes_ : nullptr; }
   IndependentAccesses::Watch independent_accesses_{IndependentAccesses::of_process()};
   void note_change() const {   // of the file, by this rank alone
     if (comm_->size() == 1) IndependentAccesses::of_process().note();

@@ -117,10 +117,18 @@ Status OpenFile::set_view(ViewCall call) {
   return done;
 }
 
+// Until a rank has died: then the call fails anyway.
+void OpenFile::wait_for_writes(const WritesUnderWay::Change& change) {
+  for (i64 looks = 0; !change.may_go_on();)
+    if (!pause(++looks)) return;
+}
+
 Status OpenFile::change_view(ViewCall call, Arrival& arrival) {
   if (amode_.sequential) MERCUTIO_TRY(agreed(ok_status(), &arrival));   // MPI_DISPLACEMENT_CURRENT is behind what a late rank has still to move
   Status mine = std::move(call.argument_error);
   if (mine) mine = no_split("set_view");
+  const WritesUnderWay::Change change(writes_);
+  wait_for_writes(change);
   Status kept = write_kept();
   if (mine) mine = std::move(kept);
   if (mine && comm_->size() > 1) mine = attempt([this] { return storage_->flush(); });

@@ -242,11 +242,16 @@ Result<i64> OpenFile::move_piece(Direction direction, const IoPiece& piece) {
   return attempt([&] { return direction == Direction::kRead ? storage_->read(std::span(&piece, 1)) : storage_->write(std::span(&piece, 1)); });
 }
 
-// The bytes of an access that is one run in memory, if nothing but its place in the file must be known to move it; else 0.
+Result<i64> OpenFile::move_piece_atomically(Direction direction, const IoPiece& piece) {
+  MERCUTIO_LET(std::unique_ptr<HeldLock> lock, attempt([&] { return storage_->lock(piece.offset, piece.offset + piece.bytes, /*exclusive=*/direction == Direction::kWrite); }));
+  return release_after(move_piece(direction, piece), std::move(lock));
+}
+
+// The bytes of an access that is one run in memory, if nothing but its place in the file, and in atomic mode a lock, is needed to move it; else 0.
 i64 OpenFile::bytes_of_run(const AccessCall& call) const {
   const Memory& memory = call.memory;
   i64 bytes = 0;
-  const bool plain = !atomic_ && !publishes_ && call.positioning != Positioning::kShared && call.argument_error && memory.type;
+  const bool plain = !publishes_ && call.positioning != Positioning::kShared && call.argument_error && memory.type;
   if (!plain || !memory.type->contiguous() || __builtin_mul_overflow(memory.type->size(), memory.count, &bytes)) return 0;
   return std::max<i64>(bytes, 0);
 }
@@ -255,8 +260,8 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
 // offset is known nothing of the view is needed. Others go the long way, on which all that may be wrong with them is found. Inline: see
 // posix::transfer.
 [[gnu::always_inline]] inline Result<i64> OpenFile::access_alone(AccessCall& call, Look look) {
-  const bool reading = call.direction == Direction::kRead;
-  IoPiece run{-1, call.memory.base, bytes_of_run(call)};
+  const bool reading = call.direction == Direction::kRead, atomic = atomic_, may_go_on = !atomic || (faults_are_errors_ && !look.sink);
+  IoPiece run{-1, call.memory.base, may_go_on ? bytes_of_run(call) : 0};
   Taken taken;
   const WritesUnderWay::Entry entry(reading ? nullptr : counted_writes());
   std::optional<SieveGate::Pass> pass;   // what a write must hold
@@ -264,7 +269,7 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
     if (call.positioning == Positioning::kExplicit) run.offset = dense_view_.run_of(taken.first_etype = call.offset, run.bytes).offset;
     if (run.offset < 0) {
       std::lock_guard lock(mutex_);
-      const bool may = reading || !any_sieves_ || !view_->scattered || (gate_ && pass.emplace(*gate_, run.bytes, &blocking_).given());
+      const bool may = reading || atomic || !any_sieves_ || !view_->scattered || (gate_ && pass.emplace(*gate_, run.bytes, &blocking_).given());
       if (may) run.offset = take_run(call, run.bytes, taken);
     }
   }
@@ -272,7 +277,9 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
     pass.reset();
     return access_by_pieces(call, look, entry.cautious());
   }
-  Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype) : move_piece(call.direction, run);
+  Result<i64> moved = look.sink ? move_traced(call, look, run, taken.first_etype)
+                      : atomic  ? move_piece_atomically(call.direction, run)
+                                : move_piece(call.direction, run);
   IndependentAccesses::of_process().note();
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
   if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
@@ -301,7 +308,7 @@ Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautiou
 
 // The same for a collective access where one node holds all ranks (engine/runs.h). Nothing: it goes the long way, with what it has taken.
 std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, Begun& begun) {
-  const i64 bytes = bytes_of_run(call);
+  const i64 bytes = atomic_ ? 0 : bytes_of_run(call);
   if (bytes == 0 || storage_.get() != direct_ || !arena_ || !arena_->whole() || !hold_reserve()) return std::nullopt;
   if (!attempt([&] { return direct_->flush(); })) return std::nullopt;
   if (context_.buffers) {

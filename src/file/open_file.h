@@ -258,6 +258,7 @@ class OpenFile final : public File {
   i64 bytes_of_run(const AccessCall& call) const;
   i64 take_run(const AccessCall& call, i64 bytes, Taken& taken) MERCUTIO_REQUIRES(mutex_);
   Result<i64> move_piece(Direction direction, const IoPiece& piece);
+  Result<i64> move_piece_atomically(Direction direction, const IoPiece& piece);
   Result<i64> access_alone(AccessCall& call, Look look);
   Result<i64> access_by_pieces(AccessCall& call, Look look, bool cautious);
   std::optional<Result<i64>> move_run_together(AccessCall& call, Begun& begun);

@@ -55,7 +55,7 @@ AccessCall make_call(const OpenHandle& handle, const Row& row, i64 offset, const
 
 [[gnu::always_inline]] inline int blocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Status* status) {
   return with_file(file, row.name, [&](OpenHandle& handle) __attribute__((always_inline)) -> int {
-    Result<i64> moved = handle.file->access(make_call(handle, row, offset, buffer));
+    Result<i64> moved = attempt([&]() __attribute__((always_inline)) { return handle.file->access(make_call(handle, row, offset, buffer)); });
     set_status(status, moved ? *moved : moved.error().moved);
     return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());
   });
@@ -254,7 +254,7 @@ int split_begin(const Row& row, MPI_File file, i64 offset, const Buffer& buffer)
 
 int split_end(const Row& row, MPI_File file, const void* buffer, MPI_Status* status) {
   return with_file(file, row.name, [&](OpenHandle& handle) -> int {
-    Result<i64> moved = handle.file->end(row.name, row.direction, row.positioning, buffer);
+    Result<i64> moved = attempt([&] { return handle.file->end(row.name, row.direction, row.positioning, buffer); });
     if (moved) handle.split_type = KeptType();
     set_status(status, moved ? *moved : 0);
     return moved ? MPI_SUCCESS : fail(&handle, row.name, moved.error());

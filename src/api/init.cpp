@@ -76,7 +76,7 @@ bool windows_need_less() {
   return mercutio::is_open_mpi_4() && dl_iterate_phdr(look, nullptr) != 0;
 }
 
-std::atomic<int> told_level{-1};   // what MPI_Init_thread has provided
+std::atomic<int> told_level{-1};   // to the program; -1: it is told what the MPI provides
 
 void tell(int level) {   // the program, which goes by it
   if (level == MPI_THREAD_MULTIPLE) mercutio::process().threads_call = true;
@@ -85,6 +85,11 @@ void tell(int level) {   // the program, which goes by it
 bool may_raise_level() {
   const char* wish = std::getenv("MERCUTIO_THREADS");
   return wish && *wish ? std::strcmp(wish, "0") != 0 : !windows_need_less();
+}
+
+// Whether the user asks for a level of MPI_Init, by a variable of the MPI.
+bool users_level() {
+  return std::getenv("OMPI_MPI_THREAD_LEVEL") || std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
 }
 
 void after_init() {
@@ -103,7 +108,11 @@ int real_init_thread(int* argc, char*** argv, int required, int* provided) {
 int real_init(int* argc, char*** argv) {
   static auto* const real = mercutio::real_function<int(int*, char***)>("PMPI_Init");
   int provided = MPI_THREAD_SINGLE;
-  if (may_raise_level()) return real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+  if (may_raise_level()) {
+    const int code = real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
+    if (code == MPI_SUCCESS && !users_level()) told_level = MPI_THREAD_SINGLE;
+    return code;
+  }
   const int code = real(argc, argv);
   if (code == MPI_SUCCESS) after_init();
   return code;

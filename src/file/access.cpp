@@ -1,5 +1,5 @@
 // Data accesses: arguments are checked once, the position is taken, then perform() does the rest, driven here
-// (blocking) or by Progress (nonblocking, split).
+// (blocking) or by Progress (nonblocking.cpp).
 //
 // Three kinds of bad calls. What is wrong on all ranks alike (access mode, an active split collective) is returned at
 // once, without a message. What is wrong on this rank only makes it join a collective access with no data, so that
@@ -82,9 +82,8 @@ void OpenFile::prepare(AccessCall& call, Look look, Operation& operation) {
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
-    operation.view = view_;
-    operation.views = views_;
     operation.engine = engine_file(*hints_, *view_, fixed_hints_, call.collective);
+    take_view(operation);
     operation.engine.hints_edition = hints_edition_;
   }
   operation.buffer = storage_.get();
@@ -169,13 +168,26 @@ Result<i64> OpenFile::copy_own(const Operation& operation) {
   return perform_alone(own);
 }
 
+void OpenFile::take_view(Operation& operation) const {
+  operation.view = view_;
+  operation.views = views_;
+  operation.engine.scattered = view_->scattered;
+}
+
 // Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own
 // place.
 Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
   if (call.positioning == Positioning::kExplicit) {
     operation.first_etype = call.offset;
   } else if (call.positioning == Positioning::kIndividual) {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    MERCUTIO_HELD(mutex_);
+    while (operation.views != views_) {   // another thread has set a view, and the pointer with it
+      take_view(operation);
+      lock.unlock();
+      MERCUTIO_TRY(check_call(call, operation));
+      lock.lock();
+    }
     operation.first_etype = pointer_;
     MERCUTIO_TRY(check_reach(operation));
     pointer_ += operation.etypes;
@@ -300,7 +312,7 @@ Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautiou
   }
   MERCUTIO_TRY(alone.entry);
   if (alone.trace) trace_step(alone, StepForm::kBlocking);
-  Result<i64> moved = perform_alone(alone);
+  Result<i64> moved = attempt([&] { return perform_alone(alone); });
   if (alone.trace) trace_access(alone, moved, /*waited=*/true);
   finish_pointer(call, alone, moved);
   return moved;
@@ -385,109 +397,12 @@ Result<i64> OpenFile::access_together(AccessCall& call, Look look, Begun& begun,
   if (together.ordered) place_together(together);
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace) trace_step(together, StepForm::kBlocking);
-  Result<i64> moved = wait_for(perform(OperationRef(OperationRef(), &together)));   // not counted: it outlives the task
+  Result<i64> moved = attempt([&] { return wait_for(perform(OperationRef(OperationRef(), &together))); });   // not counted: it outlives the task
   if (together.trace) trace_access(together, moved, /*waited=*/true);
   note_own(together);
   finish_pointer(call, together, moved);
   if (begun.taken) finish_pointer(*begun.taken, moved ? together.file_bytes_moved : 0);
   return moved;
-}
-
-// Collective accesses of ranks that all share memory do without messages, unless a hint asks for what needs them.
-bool OpenFile::sends_messages(const Hints& hints) const {
-  if (comm_->size() == 1) return false;
-  return !arena_ || !arena_->whole() || hints.mercutio_exchange == WantedExchange::kMessages || hints.mercutio_throttle > 0;
-}
-
-// The call that starts an access must not wait for other ranks, so the access itself waits until its tag is free. What is recorded of it
-// begins when it does, which may be long after it was started.
-static Task<Result<i64>> perform_later(std::shared_ptr<InFlight> in_flight, InFlight::Entered entered, std::shared_ptr<Operation> operation) {
-  co_await until([&] { return in_flight->owns_tag(entered); });
-  if (operation->trace) {
-    operation->start_ns = now_ns();
-    operation->counters.clock = PhaseClock();
-    operation->counters.clock.start(operation->start_ns);
-  }
-  auto performing = perform(std::move(operation));
-  co_return co_await performing;
-}
-
-Result<RequestRef> OpenFile::launch(OperationRef operation, std::function<void(const Result<i64>&)> on_done) {
-  const bool collective = operation->collective;
-  const InFlight::Entered entered = in_flight_->enter(collective ? operation->channel.tag : -1);
-  // Until `leave` the file waits for the callback before it goes.
-  const bool noted = operation->trace || (publishes_ && collective);
-  auto ended = [this, in_flight = in_flight_, entered, kept = noted ? operation : nullptr, on_done = std::move(on_done)](const Result<i64>& result) mutable {
-    (void)attempt([&] {
-      if (kept && kept->trace) trace_access(*kept, result, /*waited=*/false);
-      if (kept && kept->collective) note_own(*kept);
-      return ok_status();
-    });
-    kept.reset();
-    if (on_done) on_done(result);
-    in_flight->leave(entered);
-  };
-  const bool inline_ok = may_run_inline(*operation), counts_by_messages = counter_ && counter_->sends();
-  const bool in_turns = operation->atomic && turned_ && counts_by_messages;
-  const bool sends = in_turns || (collective && sends_messages(operation->hints->values));
-  std::function<bool(bool)> failed;   // until the access is over the Comm is there
-  if (collective) failed = [comm = comm_.get()](bool may_call) { return comm->failed(may_call); };
-  TraceSink* const trace = operation->trace;
-  const i64 start_ns = trace ? now_ns() : 0;
-  auto request = attempt([&] {
-    auto performing = !trace && entered.owns_tag ? perform(std::move(operation)) : perform_later(in_flight_, entered, std::move(operation));
-    const void* const queue = collective ? static_cast<const void*>(in_flight_.get()) : comm_.get();
-    RequestBody body{std::move(performing), sends, std::move(ended), comm_->pauses(), inline_ok, std::move(failed), queue};
-    return Result<RequestRef>(context_.progress->start(std::move(body)));
-  });
-  if (!request) in_flight_->leave(entered);   // it was not started
-  if (trace) trace->record(TraceEvent{TraceKind::kBlocked, start_ns, now_ns(), 0, -1, name_});
-  return request;
-}
-
-// What the rank itself moves takes less time than to hand it to a thread.
-bool OpenFile::may_run_inline(const Operation& operation) const {
-  constexpr i64 kMostBytes = 64 * KiB;
-  return !operation.atomic && operation.file_bytes <= kMostBytes && !blocking_.blocks();
-}
-
-// A short access of one rank takes less time than handing it to a thread and completing its request from there, which has
-// to wait for the message-passing library's lock (seconds under MPICH 4.0 with busy cores), unless the storage makes its callers
-// wait. Nothing: it is to be launched.
-std::optional<Result<i64>> OpenFile::move_at_once(const OperationRef& operation) {
-  const bool alone = !operation->collective || comm_->size() == 1;
-  if (!alone || !may_run_inline(*operation)) return std::nullopt;
-  const BlockingDetector::Probe probe = blocking_.before(/*closely=*/false);
-  Result<i64> moved = operation->collective ? wait_for(perform(operation)) : perform_alone(*operation);
-  blocking_.after(probe);
-  if (operation->trace) trace_access(*operation, moved, /*waited=*/true);
-  return moved;
-}
-
-// Of an access that may go on after the call that starts it.
-OpenFile::OperationRef OpenFile::prepare_to_start(AccessCall& call) {
-  auto operation = std::allocate_shared<Operation>(FrameAllocator<Operation>());
-  const Look look = look_at(call);
-  if (call.collective && is_alone(call)) call.collective = false;
-  prepare(call, look, *operation);
-  return operation;
-}
-
-// The errors of an access that is moved at once come from the call itself, through the file's error handler.
-// An Error returned here means that there is no request and on_done is never called.
-Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
-  MERCUTIO_TRY(check_mode(call));
-  OperationRef operation = prepare_to_start(call);
-  if (operation->trace && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
-  if (Status entry = operation->entry; !entry) {
-    if (call.collective) (void)launch(std::move(operation), nullptr);
-    return std::move(entry).error();
-  }
-  if (auto moved = move_at_once(operation)) {
-    if (*moved && on_done) on_done(*moved);
-    return *moved ? Result<RequestRef>(finished_request(*std::move(moved))) : Result<RequestRef>(std::move(*moved).error());
-  }
-  return launch(std::move(operation), std::move(on_done));
 }
 
 }  // namespace mercutio

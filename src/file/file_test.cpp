@@ -400,6 +400,27 @@ TEST(File, RunsOfAViewMoveThePointer) {
   });
 }
 
+// Only whole elements can be converted. The file ends in the second of two.
+TEST(File, APartOfAnElementThatIsNotDeliveredIsReadAgain) {
+  on_ranks(1, [](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = std::move(*open(rank, std::move(comm), unique_name(), kReadWrite));
+    const TypeSpecRef number = make_named({Basic::kSigned, 4, 4});
+    EXPECT_TRUE(file->set_size(6));
+    std::vector<std::byte> data(8);
+    AccessCall next = call_of(Direction::kRead, data);
+    next.positioning = Positioning::kIndividual;
+    next.memory_spec = number;
+    next.memory = Memory{data.data(), *FlatType::of(*number), 2};
+    ASSERT_TRUE(file->set_view({0, number, number, "external32", {}}));
+    EXPECT_EQ(*file->access(next), 4);
+    EXPECT_EQ(file->position(), 1);
+    ASSERT_TRUE(file->set_view({0, number, number, "native", {}}));
+    EXPECT_EQ(*file->access(next), 6);
+    EXPECT_EQ(file->position(), 2);
+    EXPECT_TRUE(file->close());
+  });
+}
+
 // The system call finds it, and nothing was moved.
 TEST(File, MemoryOutOfReachLeavesThePointer) {
   on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {

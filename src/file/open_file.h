@@ -1,5 +1,5 @@
 // OpenFile: the one implementation of File. Its methods are spread over open.cpp, life.cpp, views.cpp, pointers.cpp,
-// access.cpp, split.cpp, atomicity.cpp, info.cpp and describe.cpp. Inside file/ only.
+// access.cpp, nonblocking.cpp, split.cpp, atomicity.cpp, info.cpp and describe.cpp. Inside file/ only.
 //
 // Threads: data accesses, pointers and queries may be called by several threads at once. The program must make the collective calls
 // on a file in the same order on all ranks.
@@ -247,6 +247,7 @@ class OpenFile final : public File {
   Look look_at(const AccessCall& call) const;
   void prepare(AccessCall& call, Look look, Operation& operation);   // takes the memory over
   EngineFile engine_file(const HintSet& hints, const FileView& view, const FixedHints& fixed_hints, bool collective);
+  void take_view(Operation& operation) const MERCUTIO_REQUIRES(mutex_);
   Status take_position(const AccessCall& call, Operation& operation);
   void place_together(Operation& operation);
   Status take_turn(const AccessCall& call);
@@ -264,6 +265,8 @@ class OpenFile final : public File {
   std::optional<Result<i64>> move_run_together(AccessCall& call, Begun& begun);
   Result<i64> access_with_others(AccessCall& call, Look look);
   Result<i64> access_together(AccessCall& call, Look look, Begun& begun, Operation& together);
+
+  // nonblocking.cpp
   bool sends_messages(const Hints& hints) const;
   bool may_run_inline(const Operation& operation) const;
   OperationRef prepare_to_start(AccessCall& call);

@@ -125,7 +125,7 @@ class Staged {
       MERCUTIO_LET(chunk.part, part_of(runs_of(chunk, 0), moved));
     }
     native_done_ += chunk.part.native_bytes;
-    file_done_ += moved;
+    file_done_ += writing() ? moved : chunk.part.file_bytes;   // a part of an element that is read is not delivered
     chunk.filled = false;
     if (writing()) {
       turn_ ^= overlaps() ? 1 : 0;

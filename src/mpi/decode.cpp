@@ -332,11 +332,16 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
     cache().apart.emplace(handle_number(type), spec);
     return spec;
   }
-  std::unique_ptr<TypeEntry> entry(new TypeEntry{type, spec});
+  auto entry = std::make_unique<TypeEntry>(type, spec);
+  const auto live = [&] {
+    std::lock_guard lock(cache().mutex);
+    return cache().live.emplace(spec.get(), type);
+  }();
   if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
-    std::lock_guard live(cache().mutex);
-    cache().live.emplace(spec.get(), type);
-    entry.release();
+    (void)entry.release();   // forget_type() destroys it
+  } else {
+    std::lock_guard lock(cache().mutex);
+    cache().live.erase(live);
   }
   return spec;
 }

@@ -1,8 +1,9 @@
-// C11: while a thread writes through a view with holes, another sets a view without, and back. What it writes into the holes meanwhile stays: no
-// data sieving by the old view goes on.
+// C11: a thread writes while another sets views. The other one writes into the holes of the view before, and that stays: no data sieving by that view
+// goes on. A write by the individual pointer goes by the view before, or by the one after and from its beginning.
 #include "access_kinds.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 enum { kPieces = 500, kPiece = 2, kPitch = 8, kViews = 100, kStep = 7, kBytes = kPieces * kPitch, kFirst = 1 << 20 };
 
@@ -52,6 +53,52 @@ static void holes_stay(void) {
   CHECK_OK(MPI_File_close(&fh));
 }
 
+enum { kHeader = 64, kRounds = 2000 };
+
+static volatile int begun, ended;
+
+static void *write_behind_header(void *failures) {
+  char data[kHeader];
+  memset(data, 'd', sizeof data);
+  for (int round = 1; round <= kRounds; round++) {
+    while (begun < round) sched_yield();
+    *(int *)failures += MPI_File_write(fh, data, sizeof data, MPI_BYTE, MPI_STATUS_IGNORE) != MPI_SUCCESS;
+    ended = round;
+  }
+  return NULL;
+}
+
+static int header_stands(void) {
+  char seen[kHeader], header[kHeader];
+  memset(header, 'h', sizeof header);
+  CHECK_OK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+  CHECK_OK(MPI_File_read_at(fh, 0, seen, sizeof seen, MPI_BYTE, MPI_STATUS_IGNORE));
+  return memcmp(seen, header, sizeof seen) == 0;
+}
+
+static void pointers_change_with_views(void) {
+  char header[kHeader], name[CK_NAME_BYTES + 20];
+  pthread_t thread;
+  int failures = 0;
+  snprintf(name, sizeof name, "%s.%d", ck_fresh("f"), ck_rank);
+  memset(header, 'h', sizeof header);
+  begun = ended = 0;
+  CHECK_OK(MPI_File_open(MPI_COMM_SELF, name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &fh));
+  CHECK_INT(pthread_create(&thread, NULL, write_behind_header, &failures), 0);
+  for (int round = 1; round <= kRounds; round++) {
+    CHECK_OK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    CHECK_OK(MPI_File_write(fh, header, sizeof header, MPI_BYTE, MPI_STATUS_IGNORE));
+    begun = round;
+    for (volatile int wait = 0; wait < round % 50 * 60; wait++) continue;
+    CHECK_OK(MPI_File_set_view(fh, kFirst, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    while (ended < round) sched_yield();
+    CHECK_INT(header_stands(), 1);
+  }
+  pthread_join(thread, NULL);
+  CHECK_INT(failures, 0);
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 int main(int argc, char **argv) {
   MPI_Datatype piece;
   int provided;
@@ -59,7 +106,10 @@ int main(int argc, char **argv) {
   MPI_Type_contiguous(kPiece, MPI_BYTE, &piece);
   MPI_Type_create_resized(piece, 0, kPitch, &pieces);
   MPI_Type_commit(&pieces);
-  if (provided == MPI_THREAD_MULTIPLE) RUN(holes_stay);
+  if (provided == MPI_THREAD_MULTIPLE) {
+    RUN(holes_stay);
+    RUN(pointers_change_with_views);
+  }
   MPI_Type_free(&piece);
   MPI_Type_free(&pieces);
   return ck_finish();

@@ -48,9 +48,11 @@ Result<i64> OpenFile::target_of_seek(const FileView& view, i64 offset, Whence wh
 
 Status OpenFile::seek(i64 offset, Whence whence) {
   MERCUTIO_TRY(not_sequential(amode_));
-  if (whence == Whence::kEnd) {
-    MERCUTIO_LET(const i64 target, short_call(TraceKind::kSize, sizes_, [&] { return target_of_seek(*current_view(), offset, whence, 0); }));
+  while (whence == Whence::kEnd) {
+    const auto view = current_view();
+    MERCUTIO_LET(const i64 target, short_call(TraceKind::kSize, sizes_, [&] { return target_of_seek(*view, offset, whence, 0); }));
     std::lock_guard lock(mutex_);
+    if (view_ != view) continue;   // another thread has set a view meanwhile
     pointer_ = target;
     return ok_status();
   }

@@ -198,8 +198,9 @@ i64 move_data(World& world, const RankView& view, i64 first_etype, Direction dir
         element_from_file(e.basic, form, image, &part.buffer_after[place]);
         part.bytes += e.basic.native_bytes;
       } else {
-        if (form == Form::kNative) std::copy(image, image + there, &part.buffer_after[place]);
-        if (form == Form::kNative) part.bytes += there;
+        if (form != Form::kNative) return stream - there - start;   // a part of an element can't be converted, so it is not read
+        std::copy(image, image + there, &part.buffer_after[place]);
+        part.bytes += there;
         return stream - start;
       }
     }

@@ -4,6 +4,7 @@
 //
 // Cost: a call of the library for each piece, or for each extents_per_call of them, and one more at the end of a file.
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -76,6 +77,10 @@ class LibraryFile {
   const mercutio_driver& calls() const { return library_->calls; }
   mercutio_driver_file* get() const { return file_; }
   TransferCount& transfers() { return transfers_; }
+  // A lock that another process or a server grants need not order what threads of this process do under it. These two do: after a lock was
+  // taken, and before it is given back.
+  void lock_taken() const { (void)locks_.load(std::memory_order_acquire); }
+  void lock_ends() { locks_.fetch_add(1, std::memory_order_release); }
 
   Status flush() const {
     return keeps_writes_ ? library_->run("flush", [&] { return calls().flush(file_); }) : ok_status();
@@ -98,6 +103,7 @@ class LibraryFile {
   mercutio_driver_file* file_;
   const bool keeps_writes_;
   TransferCount transfers_;
+  std::atomic<i64> locks_{0};
 };
 using FileRef = std::shared_ptr<LibraryFile>;
 
@@ -173,20 +179,26 @@ Result<i64> transfer(const LibraryFile& file, Direction direction, std::span<con
 
 class LibraryLock final : public HeldLock {
  public:
-  LibraryLock(FileRef file, void* lock) : file_(std::move(file)), lock_(lock) {}
+  explicit LibraryLock(FileRef file) : file_(std::move(file)) {}
   ~LibraryLock() override { (void)release(); }
+  void hold(void* lock) {
+    lock_ = lock;
+    held_ = true;
+    file_->lock_taken();
+  }
   // Others see what was written under it, as far as that depends on this process.
   Status release() override {
-    if (std::exchange(released_, true) || !file_->get()) return ok_status();
+    if (!std::exchange(held_, false) || !file_->get()) return ok_status();
     Status flushed = file_->flush();
+    file_->lock_ends();
     Status unlocked = file_->library().run("unlock", [&] { return file_->calls().unlock(file_->get(), lock_); });
     return flushed ? unlocked : flushed;
   }
 
  private:
   const FileRef file_;
-  void* const lock_;
-  bool released_ = false;
+  void* lock_ = nullptr;   // the library's; may be null
+  bool held_ = false;
 };
 
 class LibraryStorage final : public Storage {
@@ -309,6 +321,7 @@ class LibraryStorage final : public Storage {
     if (begin < 0 || begin > end) return Error{ErrorClass::kArg, "a lock outside of what a file can hold", EINVAL, begin};
     if (begin == end) return std::unique_ptr<HeldLock>(std::make_unique<NoLock>());
     exclusive = (exclusive || !readable_) && writable_;
+    auto held = std::make_unique<LibraryLock>(file_);   // before there is anything to give back
     void* lock = nullptr;
     const mercutio_driver_range range{sizeof range, begin, end, exclusive ? 1 : 0, waits ? 1 : 0};
     const auto made = [&] { return calls().lock(file_->get(), &range, &lock); };
@@ -316,7 +329,8 @@ class LibraryStorage final : public Storage {
       const bool busy = !waits && taken.error().sys_errno == EAGAIN;
       return busy ? Result<std::unique_ptr<HeldLock>>(std::unique_ptr<HeldLock>()) : Result<std::unique_ptr<HeldLock>>(taken.error());
     }
-    return std::unique_ptr<HeldLock>(std::make_unique<LibraryLock>(file_, lock));
+    held->hold(lock);
+    return std::unique_ptr<HeldLock>(std::move(held));
   }
 
   const FileRef file_;

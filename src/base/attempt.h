@@ -1,6 +1,7 @@
 // Exceptions never leave the library and never end one of its threads. These functions turn them into Errors.
 #pragma once
 
+#include <new>
 #include <utility>
 
 #include "base/result.h"
@@ -17,6 +18,16 @@ auto attempt(F&& f) -> decltype(f()) {
   try {
     return std::forward<F>(f)();
   } catch (...) {
+    return current_error();
+  }
+}
+
+// The same where memory was exhausted. Other exceptions pass.
+template <class F>
+auto attempt_memory(F&& f) -> decltype(f()) {
+  try {
+    return std::forward<F>(f)();
+  } catch (const std::bad_alloc&) {
     return current_error();
   }
 }

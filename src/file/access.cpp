@@ -312,7 +312,7 @@ Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautiou
   }
   MERCUTIO_TRY(alone.entry);
   if (alone.trace) trace_step(alone, StepForm::kBlocking);
-  Result<i64> moved = attempt([&] { return perform_alone(alone); });
+  Result<i64> moved = attempt_memory([&] { return perform_alone(alone); });
   if (alone.trace) trace_access(alone, moved, /*waited=*/true);
   finish_pointer(call, alone, moved);
   return moved;
@@ -397,7 +397,7 @@ Result<i64> OpenFile::access_together(AccessCall& call, Look look, Begun& begun,
   if (together.ordered) place_together(together);
   in_flight_->wait_tag(together.channel.tag, *context_.progress, *comm_);
   if (together.trace) trace_step(together, StepForm::kBlocking);
-  Result<i64> moved = attempt([&] { return wait_for(perform(OperationRef(OperationRef(), &together))); });   // not counted: it outlives the task
+  Result<i64> moved = attempt_memory([&] { return wait_for(perform(OperationRef(OperationRef(), &together))); });   // not counted: it outlives the task
   if (together.trace) trace_access(together, moved, /*waited=*/true);
   note_own(together);
   finish_pointer(call, together, moved);

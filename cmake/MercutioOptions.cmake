@@ -40,6 +40,19 @@ if(MERCUTIO_HAS_STATIC_LIBSTDCXX)
   set(MERCUTIO_STATIC_LIBSTDCXX_FLAG -static-libstdc++)
 endif()
 
+# What the first open of a file executes lies together in the backends (scripts/first_open.py), where the linker takes a script that adds to its own.
+include(CheckLinkerFlag)
+set(MERCUTIO_FIRST_OPEN ${CMAKE_SOURCE_DIR}/src/api/first_open.ld)
+set(MERCUTIO_FUNCTION_SECTIONS "")
+set(MERCUTIO_FIRST_OPEN_FLAG "")
+if(NOT MERCUTIO_SANITIZE)
+  check_linker_flag(CXX -Wl,-T,${MERCUTIO_FIRST_OPEN} MERCUTIO_ORDERS_FUNCTIONS)
+endif()
+if(MERCUTIO_ORDERS_FUNCTIONS)
+  set(MERCUTIO_FUNCTION_SECTIONS -ffunction-sections)
+  set(MERCUTIO_FIRST_OPEN_FLAG -Wl,-T,${MERCUTIO_FIRST_OPEN})
+endif()
+
 # riscv64: GCC before 13 calls libatomic for atomics of one byte. Static if it can be: what is preloaded must not need one more shared library.
 set(byte_exchange "#include <atomic>\nstd::atomic<bool> flag; int main() { return flag.exchange(true); }")
 check_cxx_source_compiles("${byte_exchange}" MERCUTIO_ATOMICS_INLINE)

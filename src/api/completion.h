@@ -20,7 +20,7 @@ class Completion {
   Completion& operator=(const Completion&) = delete;
 
   // An access has failed, and the MPI, in this thread, asks for the status of its request, perhaps more than once. False: the MPI has to
-  // be told, because it asks in a call that is not ours, or because there is no memory for so many.
+  // be told, because it asks in a call that is not ours, or because there is no memory to note it.
   static bool collect(const void* access, MPI_File file, int code);
 
   // When the present call of this thread began, if a trace is kept and it is one of ours; else 0.

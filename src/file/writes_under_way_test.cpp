@@ -76,7 +76,7 @@ TEST(WritesUnderWay, AViewIsSetOnceTheWritesOfOtherThreadsByTheOldOneAreOver) {
     EXPECT_TRUE(writing.goes_on());
     InThread setting([&] { return bool(locked.set_dense_view()); });
     EXPECT_TRUE(setting.goes_on());
-    EXPECT_TRUE(locked.file->access(call_of(Direction::kWrite, byte, 2 * kLocked))) << "a write elsewhere does not wait";
+    EXPECT_TRUE(locked.file->access(call_of(Direction::kWrite, byte, 2 * kLocked))) << "a write of other bytes does not wait";
     InThread cautious([&] { return bool(locked.file->access(call_of(Direction::kWrite, data))); });
     EXPECT_TRUE(cautious.goes_on());
     locked.lock = nullptr;

@@ -332,7 +332,7 @@ TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
     cache().apart.emplace(handle_number(type), spec);
     return spec;
   }
-  auto entry = std::make_unique<TypeEntry>(type, spec);
+  std::unique_ptr<TypeEntry> entry(new TypeEntry{type, spec});
   const auto live = [&] {
     std::lock_guard lock(cache().mutex);
     return cache().live.emplace(spec.get(), type);

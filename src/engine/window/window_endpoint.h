@@ -13,6 +13,8 @@ namespace mercutio {
 
 // The combined results of all endpoints of one rank.
 struct Outcome {
+  Outcome() = default;
+  explicit Outcome(Error thrown) : messages(std::move(thrown)) {}   // by the task
   Status storage = ok_status();
   Status messages = ok_status();   // after an Error the partners may wait for ever
   i64 end_of_file = INT64_MAX;     // the lowest file offset found to be beyond the end of the file

@@ -9,7 +9,7 @@
 namespace mercutio {
 
 struct Counters {
-  i64 metadata_bytes = 0;   // sent to describe the bytes of the access: filetypes, and lists or maps of pieces
+  i64 metadata_bytes = 0;   // sent to describe the bytes of the access: run lists
   i64 messages = 0;         // sent, including those of agreements
   i64 message_bytes = 0;
   i64 in_degree = 0;        // ranks that sent to this aggregator, or requested data from it, in one step: the maximum over all steps

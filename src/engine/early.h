@@ -24,7 +24,8 @@ struct EarlyMove {
   i64 ns = 0;                 // what that took, if the file is traced
 };
 
-// `move` moves this rank's data, if `goes_early` and this rank may. Once in an access.
+// `move` moves this rank's data, if `goes_early` and this rank may. Where it is called twice in an access, the second time does not go early if some rank
+// may not: saw_own() has forgotten the accesses before.
 template <class Move>
 EarlyMove move_early(const EngineFile& file, bool goes_early, Move move) {
   EarlyMove early;

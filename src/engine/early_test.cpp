@@ -161,6 +161,27 @@ TEST_P(EarlyMoves, AreRepeatedWhereOneRankMovesDifferently) {
   expect_written(accesses);
 }
 
+// The same where one rank moves its data otherwise in the access before which another one has accessed the file alone.
+TEST_P(EarlyMoves, EndWhereARankAccessesTheFileAloneAndOneMovesDifferently) {
+  if (own()) GTEST_SKIP() << "a plan in which each moves its own has no other way";
+  const i64 again = special() + (direction() == Direction::kRead ? 6 : 2 * PatternMemory::kWritesBeforeEarly), accesses = again + 2;
+  on_ranks([&](OneRank& rank, i64 me) {
+    for (i64 number = 0; number < accesses; ++number) {
+      const bool both = number == special();
+      if (me == 1 && (both || number == again)) rank.access_alone();
+      OwnedAccess owned = run_of_rank(direction(), me, number, kLong);
+      if (both && me == 2) owned = block_of(direction(), me, number, kLong, make_vector(2, kLong / 2, kLong / 2 + 1, byte_type()));
+      const i64 before = calls(rank);
+      const Result<i64> moved = rank.move(owned);
+      ASSERT_EQ(moved ? *moved : -1, kLong);
+      const bool early = me != 1 && number == again && direction() == Direction::kRead;
+      if (both) continue;
+      EXPECT_EQ(calls(rank) - before, early ? 2 : 1) << number;
+    }
+  });
+  expect_written(accesses);
+}
+
 // The same where rank 0 would write the bytes of all then: it needs those of the ranks that have moved early, too.
 TEST_P(EarlyMoves, AreRepeatedWhereTheBytesAreFewNow) {
   on_ranks([&](OneRank& rank, i64 me) {

@@ -438,7 +438,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
     const bool expected = !known || gathered->repeated;
     last.emplace(mine, *std::move(gathered), expected);
   }
-  if (remembers) file.patterns->saw_own(access.direction, /*own=*/false, /*may=*/false);
+  if (remembers) file.patterns->saw_exchange(access.direction);
   agreed.mine = mine.summary;
   agreed.failed = last->all.circumstances.failed != 0;
   agreed.more = last->all.circumstances.more != 0;

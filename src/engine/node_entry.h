@@ -156,12 +156,15 @@ class PatternMemory {
     const Early& early = early_[index(direction)];
     return !early.is_over && early.accesses >= (direction == Direction::kRead ? kReadsBeforeEarly : kWritesBeforeEarly);
   }
-  // Of each access: whether all ranks have moved their own data, and whether nothing on any rank keeps them from doing so early.
+  // Of each access that may have been moved early: whether all ranks have moved their own data, and whether nothing on any rank kept them from
+  // doing so early.
   void saw_own(Direction direction, bool own, bool may) {
     Early& early = early_[index(direction)];
-    if (own && !may && direction == Direction::kWrite && moves_early(direction)) early.is_over = true;
+    if (!may && direction == Direction::kWrite && moves_early(direction)) early.is_over = true;
     early.accesses = own && may ? early.accesses + 1 : 0;
   }
+  // Of each other one.
+  void saw_exchange(Direction direction) { early_[index(direction)].accesses = 0; }
   // Of an access that was not moved as runs: whether its pattern has them.
   void saw_runs(Direction direction, bool runs) {
     Runs& last = runs_[index(direction)];

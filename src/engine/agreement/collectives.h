@@ -41,7 +41,7 @@ struct Channel {
   void copied(i64 bytes) const {
     if (counters) counters->copied_bytes += bytes;
   }
-  void described(i64 bytes) const {   // bytes of run lists, bit maps and views
+  void described(i64 bytes) const {   // bytes of run lists
     if (counters) counters->metadata_bytes += bytes;
   }
   Result<std::unique_ptr<Message>> receive(i64 from, Bytes data, i64 behind = 0) const { return comm->receive(from, tag + behind, data); }

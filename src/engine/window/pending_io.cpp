@@ -30,7 +30,7 @@ void PendingIo::start(i64 window, IoPiece piece, std::unique_ptr<HeldLock> guard
   const BlockingDetector::Probe probe = blocking_.before(/*closely=*/true);
   one.moved = release_after(move_piece(*file_, direction_, piece), std::move(guard));
   const bool blocked = blocking_.after(probe);
-  if (direction_ == Direction::kRead && file_->blocking) file_->blocking->saw_read(piece.bytes, blocked);
+  if (direction_ == Direction::kRead && file_->blocking && one.moved->ok()) file_->blocking->saw_read(**one.moved, blocked);
 }
 
 std::optional<PendingIo::Completed> PendingIo::next_completed() {

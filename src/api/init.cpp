@@ -3,6 +3,7 @@
 // MPI_Query_thread.
 #include <elf.h>
 #include <link.h>
+#include <strings.h>
 
 #include <algorithm>
 #include <atomic>
@@ -15,6 +16,7 @@
 #include "api/export.h"
 #include "mpi/calls.h"
 #include "mpi/finalize.h"
+#include "mpi/mpi_comm.h"
 #include "mpi/rank_group.h"
 #include "mpi/real.h"
 
@@ -78,18 +80,23 @@ bool windows_need_less() {
 
 std::atomic<int> told_level{-1};   // to the program; -1: it is told what the MPI provides
 
-void tell(int level) {   // the program, which goes by it
-  if (level == MPI_THREAD_MULTIPLE) mercutio::process().threads_call = true;
-}
-
 bool may_raise_level() {
   const char* wish = std::getenv("MERCUTIO_THREADS");
   return wish && *wish ? std::strcmp(wish, "0") != 0 : !windows_need_less();
 }
 
-// Whether the user asks for a level of MPI_Init, by a variable of the MPI.
-bool users_level() {
-  return std::getenv("OMPI_MPI_THREAD_LEVEL") || std::getenv("MPIR_CVAR_DEFAULT_THREAD_LEVEL");
+// What the program has by MPI_Init without us: MPI_THREAD_SINGLE, unless a variable of the MPI asks for another level. Open MPI's has a number,
+// MPICH's a name.
+int level_of_init(int provided) {
+  constexpr struct { const char *number, *name; int level; } kLevels[] = {{"1", "MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED},
+                                                                          {"2", "MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
+                                                                          {"3", "MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
+  for (const char* const variable : {"OMPI_MPI_THREAD_LEVEL", "MPIR_CVAR_DEFAULT_THREAD_LEVEL"}) {
+    const char* const wish = std::getenv(variable);
+    for (const auto& [number, name, level] : kLevels)
+      if (wish && (std::strcmp(wish, number) == 0 || strcasecmp(wish, name) == 0)) return std::min(provided, level);
+  }
+  return MPI_THREAD_SINGLE;
 }
 
 void after_init() {
@@ -110,7 +117,7 @@ int real_init(int* argc, char*** argv) {
   int provided = MPI_THREAD_SINGLE;
   if (may_raise_level()) {
     const int code = real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
-    if (code == MPI_SUCCESS && !users_level()) told_level = MPI_THREAD_SINGLE;
+    if (code == MPI_SUCCESS) told_level = level_of_init(provided);
     return code;
   }
   const int code = real(argc, argv);
@@ -122,12 +129,16 @@ int real_init(int* argc, char*** argv) {
 
 using namespace mercutio;
 
+bool mercutio::threads_call() {
+  if (!world_initialised()) return true;   // the level of a session is its own
+  return told_level < 0 ? thread_multiple() : told_level == MPI_THREAD_MULTIPLE;
+}
+
 MERCUTIO_MPI_FUNCTION(int, Init_thread, (int* argc, char*** argv, int required, int* provided)) {
   return guarded(nullptr, "MPI_Init_thread", [&] {
     const int code = real_init_thread(argc, argv, may_raise_level() ? MPI_THREAD_MULTIPLE : required, provided);
     if (code != MPI_SUCCESS) return code;
     told_level = *provided = std::min(*provided, required);
-    tell(*provided);
     return code;
   });
 }
@@ -136,9 +147,7 @@ MERCUTIO_MPI_FUNCTION(int, Query_thread, (int* provided)) {
   return guarded(nullptr, "MPI_Query_thread", [&] {
     static auto* const real = real_function<int(int*)>("PMPI_Query_thread");
     const int code = real(provided);
-    if (code != MPI_SUCCESS) return code;
-    if (told_level >= 0) *provided = told_level;
-    tell(*provided);
+    if (code == MPI_SUCCESS && told_level >= 0) *provided = told_level;
     return code;
   });
 }

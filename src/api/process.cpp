@@ -184,8 +184,7 @@ Context Process::context() {
 #else
   constexpr bool kTakesPartialEtypes = false;
 #endif
-  if (!world_initialised()) threads_call = true;   // the level of a session is its own
-  return Context{&progress, &datareps, trace.tracer(), &hints, is_world_root(), processes_of_job(), kTakesPartialEtypes, &buffers, &published, trace.job(), trace.first_traced(), &threads_call, trace.all_record()};
+  return Context{&progress, &datareps, trace.tracer(), &hints, is_world_root(), processes_of_job(), kTakesPartialEtypes, &buffers, &published, trace.job(), trace.first_traced(), threads_call(), trace.all_record()};
 }
 
 Process& process() {

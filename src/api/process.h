@@ -93,7 +93,6 @@ struct Process {
   Errhandlers errhandlers;
   Handles handles;
   std::once_flag trace_begun;
-  std::atomic<bool> threads_call{false};   // Context::threads_call
   HintService hints;
   JobTrace trace;
 
@@ -102,6 +101,8 @@ struct Process {
 };
 
 Process& process();
+// Whether several threads of the program may be in calls of MPI at once.
+bool threads_call();
 // Which waiting calls of the program call us. MPICH and its descendants poll the request that is waited for (access.cpp). Open MPI
 // calls a registered function in every call that waits.
 enum class Hook { kNone, kRequests, kAll };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <new>
+#include <stdexcept>
 #include <utility>
 
 #include "base/result.h"
@@ -22,12 +23,14 @@ auto attempt(F&& f) -> decltype(f()) {
   }
 }
 
-// The same where memory was exhausted. Other exceptions pass.
+// The same where memory was exhausted, or something would be larger than any memory. Other exceptions pass.
 template <class F>
 auto attempt_memory(F&& f) -> decltype(f()) {
   try {
     return std::forward<F>(f)();
   } catch (const std::bad_alloc&) {
+    return current_error();
+  } catch (const std::length_error&) {
     return current_error();
   }
 }

@@ -165,7 +165,7 @@ Result<i64> OpenFile::copy_own(const Operation& operation) {
   own.first_etype = operation.first_etype;
   own.etypes = operation.etypes;
   own.file_bytes = operation.file_bytes;
-  return perform_alone(own);
+  return move_alone(own);   // not an access of the program
 }
 
 void OpenFile::take_view(Operation& operation) const {
@@ -272,10 +272,11 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
 // offset is known nothing of the view is needed. Others go the long way, on which all that may be wrong with them is found. Inline: see
 // posix::transfer.
 [[gnu::always_inline]] inline Result<i64> OpenFile::access_alone(AccessCall& call, Look look) {
-  const bool reading = call.direction == Direction::kRead, atomic = atomic_, may_go_on = !atomic || (faults_are_errors_ && !look.sink);
+  const bool reading = call.direction == Direction::kRead;
+  const WritesUnderWay::Entry entry(reading ? nullptr : counted_writes());
+  const bool atomic = atomic_, may_go_on = !atomic || (faults_are_errors_ && !look.sink);
   IoPiece run{-1, call.memory.base, may_go_on ? bytes_of_run(call) : 0};
   Taken taken;
-  const WritesUnderWay::Entry entry(reading ? nullptr : counted_writes());
   std::optional<SieveGate::Pass> pass;   // what a write must hold
   if (run.bytes > 0 && may_hand_on(call) && !entry.cautious()) {
     if (call.positioning == Positioning::kExplicit) run.offset = dense_view_.run_of(taken.first_etype = call.offset, run.bytes).offset;
@@ -307,7 +308,7 @@ Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautiou
   Operation alone;
   prepare(call, look, alone);
   if (cautious) {
-    alone.engine.scattered = alone.engine.any_sieves = true;
+    alone.engine.scattered = true;
     alone.engine.sieving = Toggle::kDisable;
   }
   MERCUTIO_TRY(alone.entry);

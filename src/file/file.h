@@ -84,7 +84,7 @@ struct Context {
   // Of a process that keeps a trace: the first rank of MPI_COMM_WORLD that does, once others are known to keep none; -1 before. Null: this one
   // keeps none.
   std::atomic<i64>* first_traced = nullptr;
-  const std::atomic<bool>* threads_call = nullptr;   // several threads of the program may be in calls at once; null: none but one ever is
+  bool threads_call = false;   // several threads of the program may be in calls at once
   std::atomic<bool>* all_record = nullptr;   // set once all processes of MPI_COMM_WORLD are known to keep a record; null: this one keeps none
 };
 

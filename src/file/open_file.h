@@ -325,7 +325,7 @@ class OpenFile final : public File {
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
   WritesUnderWay writes_;
-  WritesUnderWay* counted_writes() { return context_.threads_call && context_.threads_call->load(std::memory_order_relaxed) ? &writes_ : nullptr; }
+  WritesUnderWay* counted_writes() { return context_.threads_call ? &writes_ : nullptr; }
   IndependentAccesses::Watch independent_accesses_{IndependentAccesses::of_process()};
   void note_change() const {   // of the file, by this rank alone
     if (comm_->size() == 1) IndependentAccesses::of_process().note();

@@ -102,7 +102,7 @@ Access access_of(const Operation& operation) {
   return access;
 }
 
-static Result<i64> move_alone(Operation& operation) {
+Result<i64> move_alone(Operation& operation) {
   MERCUTIO_TRY(operation.entry);
   if (operation.staged()) return move_staged(operation);
   if (operation.file_bytes == 0) return i64{0};

@@ -62,6 +62,8 @@ Task<Status> place_ordered(Operation& operation);
 Task<Result<i64>> perform(std::shared_ptr<Operation> operation);
 // The same for an independent access, which never waits for another rank.
 Result<i64> perform_alone(Operation& operation);
+// The same for one that the program has not called for: IndependentAccesses does not note it.
+Result<i64> move_alone(Operation& operation);
 
 // Staged accesses (file/staging.cpp): collective, whichever ranks stage; and independent.
 Task<Result<i64>> move_together(std::shared_ptr<Operation> operation);

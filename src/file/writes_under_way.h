@@ -4,11 +4,11 @@
 // ones may meet one by the new ones:
 //
 //   a thread that writes   under_way += 1;  if changes is 0, writes as the file is set, then under_way -= 1
-//                          otherwise:  under_way -= 1;  is cautious: locks and does not sieve, which is right beside any other write
+//                          otherwise:  under_way -= 1;  is cautious: does not sieve, and locks as if others did, so no byte is lost beside any other write
 //   a thread that sets     changes += 1;  waits until under_way is 0;  meets the other ranks;  sets the file;  changes -= 1
 //
 // The increments, and the loads that follow them, are sequentially consistent: either the writer sees the change, or the change sees the writer.
-// No rank has set the file before all ranks have met, and then the writes under way before are over. A writer never waits.
+// No rank has set the file before all ranks have met, and then the writes under way before are over. A writer does not wait for the change.
 #pragma once
 
 #include <atomic>

@@ -34,7 +34,7 @@ struct LockedFile {
     OpenCall call;
     call.file_name = name;
     call.amode = kReadWrite;
-    file = std::move(*open_file(std::move(comm), call, Context{.progress = rank.progress.get(), .datareps = &rank.datareps, .threads_call = &threads_call}));
+    file = std::move(*open_file(std::move(comm), call, Context{.progress = rank.progress.get(), .datareps = &rank.datareps, .threads_call = true}));
     EXPECT_TRUE(file->set_view({0, byte_type(), make_resized(0, 2, byte_type()), "native", {}}));
     const Resolved resolved = resolve(name);
     other = std::move(*resolved.driver->open(resolved.path, OpenOptions{.write = true}));
@@ -42,7 +42,6 @@ struct LockedFile {
   }
   Status set_dense_view() { return file->set_view({0, byte_type(), byte_type(), "native", {}}); }
 
-  std::atomic<bool> threads_call{true};
   std::unique_ptr<File> file;
   std::unique_ptr<Storage> other;
   std::unique_ptr<HeldLock> lock;

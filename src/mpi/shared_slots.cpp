@@ -354,10 +354,10 @@ bool has_free_descriptor() {
 // Whether the MPI can create one more communicator, which a window needs, and map its memory. Some MPIs end the job if a window cannot get a
 // communicator, or wait for ever for a rank that has no descriptor left. MPICH maps the file of the memory also where it could not be made that long.
 bool window_possible(MPI_Comm comm) {
-  constexpr i64 kMostFileBytes = 2 * kCounterMemoryBytes;   // rounded up for each rank
+  constexpr i64 kMostWindowBytes = 2 * kCounterMemoryBytes;   // rounded up for each rank
   MPI_Comm trial = MPI_COMM_NULL;
   const bool duplicated = PMPI_Comm_dup(comm, &trial) == MPI_SUCCESS;
-  int mine = duplicated && has_free_descriptor() && file_size_allowed(kMostFileBytes), all = 0;
+  int mine = duplicated && has_free_descriptor() && file_size_allowed(kMostWindowBytes), all = 0;
   PMPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm);
   if (duplicated) PMPI_Comm_free(&trial);
   return all != 0;

@@ -51,8 +51,9 @@ def functions(path):
 
 
 def pattern(name):
-    """The section of a function. Constructors and destructors have several names, and what the compiler appends to one may change."""
-    return "*(.text.%s)" % re.sub(r"\.(constprop|isra|part)\.\d+", r".\1.*", re.sub(r"([CD])[012]E", r"\1?E", name))
+    """The sections of a function. Constructors and destructors have several names, and another compiler makes other clones."""
+    name = re.sub(r"([CD])[012](?=[EI])", r"\1?", name.partition(".")[0])
+    return "*(.text.{0} .text.{0}.*)".format(name)
 
 
 def main():

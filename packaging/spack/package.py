@@ -37,7 +37,7 @@ class Mercutio(CMakePackage):
     depends_on("py-jinja2", type="run", when="+report")
     depends_on("py-matplotlib", type="run", when="+report")
 
-    requires("%gcc@12:", "%clang@14:", policy="one_of", msg="C++20 is needed")
+    requires("%gcc@12:", "%clang@16:", policy="one_of", msg="C++20 is needed")
     conflicts("platform=darwin", msg="for Linux")
     conflicts("platform=windows", msg="for Linux")
 

@@ -1,5 +1,5 @@
 // The file divided among the aggregators. Sources: even, aligned, static-cyclic and group-cyclic domains as in Liao and
-// Choudhary (2008); the cyclic map with S/A servers an aggregator is that of Dickens and Logan (Y-lib, 2010). Reads and
+// Choudhary (2008); the cyclic map with about S/A servers an aggregator is that of Dickens and Logan (Y-lib, 2010). Reads and
 // writes alike. O(aggregators) for segments, O(1) otherwise.
 #include <algorithm>
 
@@ -23,7 +23,16 @@ std::string divide_into_segments(Planner& p) {
   return all_write ? "a share of its row's range for every rank" : "the range of each group";
 }
 
-// By the layout's ranges, with as many aggregators in each as share its servers evenly; the next range begins with those that
+// The units after which aggregators begin anew, so that each server meets one of them, or, if there are more of them than servers, the same ones.
+i64 cycle_of(i64 servers, i64 period) { return servers % period == 0 || period > servers ? period : servers; }
+
+// How many servers an aggregator has.
+std::string share_of(i64 servers, i64 aggregators) {
+  const i64 least = servers / aggregators;
+  return std::to_string(least) + (servers % aggregators > 0 ? " or " + std::to_string(least + 1) : "") + " of " + std::to_string(servers);
+}
+
+// By the layout's ranges, with as many aggregators in each as share its servers almost evenly; the next range begins with those that
 // had no turn in the last one.
 std::string divide_by_range(Planner& p) {
   Plan& plan = p.plan;
@@ -32,10 +41,10 @@ std::string divide_by_range(Planner& p) {
   for (const LayoutComponent& part : p.layout.components) {
     const FileRange range{std::max(plan.begin, part.begin), std::min(plan.end, part.end)};
     if (range.empty()) continue;
-    const i64 period = part.stripe_count >= plan.domains() ? greatest_divisor(part.stripe_count, plan.domains()) : part.stripe_count;
-    plan.ranges.push_back({range, part.stripe_bytes, period, first});
+    const i64 period = even_count(part.stripe_count, plan.domains());
+    plan.ranges.push_back({range, part.stripe_bytes, period, cycle_of(part.stripe_count, period), first});
     first = (first + period) % plan.domains();
-    each += (each.empty() ? "" : ", then ") + std::to_string(part.stripe_count / period) + " of " + std::to_string(part.stripe_count);
+    each += (each.empty() ? "" : ", then ") + share_of(part.stripe_count, period);
   }
   return each + " servers each";
 }
@@ -45,9 +54,10 @@ std::string divide_cyclically(Planner& p) {
   const i64 servers = p.striped() ? p.layout.stripe_count : plan.domains();
   const bool groups = plan.domain_map == DomainMap::kGroupCyclic && plan.domains() % servers == 0 && plan.domains() > servers;
   plan.period = groups ? servers : plan.domains();
+  plan.cycle = p.striped() ? cycle_of(servers, plan.period) : plan.period;
   plan.domain_origin = align_down(plan.begin, plan.unit_bytes);
   plan.domain_bytes = align_up(ceil_div(plan.end - plan.domain_origin, plan.domains() / plan.period), plan.unit_bytes);
-  std::string each = p.striped() && plan.period <= servers ? std::to_string(servers / plan.period) + " of " + std::to_string(servers) + " servers each" : "";
+  std::string each = p.striped() && plan.period <= servers ? share_of(servers, plan.period) + " servers each" : "";
   if (p.striped() && plan.period > servers) each = std::to_string(plan.period / servers) + " aggregators a server";
   if (each.empty()) each = "servers unknown";
   return (groups ? std::to_string(plan.domains() / plan.period) + " blocks, " : std::string()) + each;

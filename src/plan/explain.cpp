@@ -18,6 +18,10 @@ std::string reason(const Plan& plan, const char* pass) {
   return "\n";
 }
 
+std::string turns_of(i64 period, i64 cycle) {
+  return " in turn among " + number(period) + (cycle > period ? " in cycles of " + number(cycle) : "");
+}
+
 std::string explain_domains(const Plan& plan) {
   std::string out = kDomainMapNames[static_cast<int>(plan.domain_map)];
   if (plan.domain_map == DomainMap::kSegments) {
@@ -29,13 +33,13 @@ std::string explain_domains(const Plan& plan) {
   }
   if (plan.domain_map == DomainMap::kRangeCyclic) {
     for (const CyclicRange& in : plan.ranges) {
-      out += " [" + number(in.range.begin) + "," + number(in.range.end) + "): unit " + number(in.unit_bytes) + " in turn among " + number(in.period) +
+      out += " [" + number(in.range.begin) + "," + number(in.range.end) + "): unit " + number(in.unit_bytes) + turns_of(in.period, in.cycle) +
              " from " + number(in.first);
     }
     return out;
   }
   out += ", " + number(plan.domain_bytes) + " bytes from " + number(plan.domain_origin) + ", unit " + number(plan.unit_bytes);
-  if (plan.cyclic()) out += ", in turn among " + number(plan.period);
+  if (plan.cyclic()) out += "," + turns_of(plan.period, plan.cycle);
   return out;
 }
 

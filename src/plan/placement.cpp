@@ -50,11 +50,11 @@ NodeLists candidates(const Planner& p, std::string& why) {
   return total(lists) == 0 ? all : lists;
 }
 
-// As many as share the servers evenly, so that each server meets a constant few of them.
+// As many as share the servers almost evenly, so that each server meets a constant few of them.
 i64 conforming_count(const Planner& p, i64 wanted) {
   const i64 servers = p.servers();
   if (wanted >= servers) return servers * std::min(wanted / servers, std::max<i64>(1, p.hints.romio_lustre_co_ratio));
-  return greatest_divisor(servers, wanted);
+  return even_count(servers, wanted);
 }
 
 // The three steps (see plan/groups.cpp), where the saturation point is known; then no more of them than the cost model

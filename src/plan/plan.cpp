@@ -48,9 +48,24 @@ i64 Plan::first_window(i64 i) const {
 
 namespace {
 
-// The units of one residue that meet a range, and the windows they are cut into.
+// The units of one aggregator, in ascending order, counted from file offset 0.
+class Turns {
+ public:
+  Turns(const CyclicRange& in, i64 residue) : in_(in), residue_(residue), of_a_cycle_(ceil_div(in.cycle - residue, in.period)) {}
+  i64 before(i64 unit) const {   // how many come before this unit
+    const i64 in_cycle = unit % in_.cycle;
+    return unit / in_.cycle * of_a_cycle_ + (in_cycle > residue_ ? ceil_div(in_cycle - residue_, in_.period) : 0);
+  }
+  i64 unit(i64 turn) const { return turn / of_a_cycle_ * in_.cycle + residue_ + turn % of_a_cycle_ * in_.period; }
+
+ private:
+  const CyclicRange& in_;
+  const i64 residue_, of_a_cycle_;
+};
+
+// Those of them that meet a range, and the windows they are cut into.
 struct CyclicUnits {
-  i64 first = 0, last = -1;            // unit numbers; first > last: none
+  i64 first = 0, end = 0;              // turns
   i64 skipped = 0, windows = 0;        // windows of the first unit that lie before the range
   i64 per_unit = 1;
 };
@@ -59,20 +74,21 @@ CyclicUnits cyclic_units(const CyclicRange& in, i64 buffer_bytes, i64 residue) {
   CyclicUnits units;
   const FileRange range = in.range;
   if (range.empty() || residue >= in.period) return units;
+  const Turns turns(in, residue);
   const i64 low = range.begin / in.unit_bytes, high = (range.end - 1) / in.unit_bytes;
-  units.first = low + (residue - low % in.period + in.period) % in.period;
-  units.last = high - (high % in.period - residue + in.period) % in.period;
+  units.first = turns.before(low);
+  units.end = turns.before(high + 1);
   units.per_unit = ceil_div(in.unit_bytes, buffer_bytes);
-  if (units.first > units.last) return units;
-  if (units.first == low) units.skipped = (range.begin - low * in.unit_bytes) / buffer_bytes;
-  const i64 last_parts = units.last == high ? (range.end - 1 - high * in.unit_bytes) / buffer_bytes + 1 : units.per_unit;
-  units.windows = (units.last - units.first) / in.period * units.per_unit + last_parts - units.skipped;
+  if (units.first == units.end) return units;
+  if (turns.unit(units.first) == low) units.skipped = (range.begin - low * in.unit_bytes) / buffer_bytes;
+  const i64 last_parts = turns.unit(units.end - 1) == high ? (range.end - 1 - high * in.unit_bytes) / buffer_bytes + 1 : units.per_unit;
+  units.windows = (units.end - 1 - units.first) * units.per_unit + last_parts - units.skipped;
   return units;
 }
 
 // Window number `part` of these, counted from the start of the first unit.
-FileRange window_of(const CyclicRange& in, const CyclicUnits& units, i64 buffer_bytes, i64 part) {
-  const i64 unit = (units.first + part / units.per_unit * in.period) * in.unit_bytes;
+FileRange window_of(const CyclicRange& in, const CyclicUnits& units, i64 buffer_bytes, i64 residue, i64 part) {
+  const i64 unit = Turns(in, residue).unit(units.first + part / units.per_unit) * in.unit_bytes;
   const i64 start = unit + part % units.per_unit * buffer_bytes;
   return FileRange{std::max(in.range.begin, start), std::min({in.range.end, start + buffer_bytes, unit + in.unit_bytes})};
 }
@@ -95,7 +111,7 @@ i64 Plan::windows(i64 i) const {
   }
   const FileRange range = block(i);
   if (range.empty()) return 0;
-  if (cyclic()) return cyclic_units({range, unit_bytes, period}, buffer_bytes, i % period).windows;
+  if (cyclic()) return cyclic_units({range, unit_bytes, period, cycle}, buffer_bytes, i % period).windows;
   return ceil_div(range.end - first_window(i), buffer_bytes);
 }
 
@@ -103,17 +119,18 @@ FileRange Plan::window(i64 i, i64 round) const {
   MERCUTIO_ASSERT(i >= 0 && i < domains() && round >= 0);
   if (domain_map == DomainMap::kRangeCyclic) {
     for (const CyclicRange& in : ranges) {
-      const CyclicUnits units = cyclic_units(in, buffer_bytes, residue_in(in, i, domains()));
-      if (round < units.windows) return window_of(in, units, buffer_bytes, units.skipped + round);
+      const i64 residue = residue_in(in, i, domains());
+      const CyclicUnits units = cyclic_units(in, buffer_bytes, residue);
+      if (round < units.windows) return window_of(in, units, buffer_bytes, residue, units.skipped + round);
       round -= units.windows;
     }
     return FileRange{end, end};
   }
   const FileRange range = block(i);
   if (cyclic()) {
-    const CyclicRange in{range, unit_bytes, period};
+    const CyclicRange in{range, unit_bytes, period, cycle};
     const CyclicUnits units = cyclic_units(in, buffer_bytes, i % period);
-    return round < units.windows ? window_of(in, units, buffer_bytes, units.skipped + round) : FileRange{range.end, range.end};
+    return round < units.windows ? window_of(in, units, buffer_bytes, i % period, units.skipped + round) : FileRange{range.end, range.end};
   }
   const i64 start = first_window(i) + round * buffer_bytes;
   FileRange window{std::max(range.begin, start), std::min(range.end, start + buffer_bytes)};
@@ -123,10 +140,10 @@ FileRange Plan::window(i64 i, i64 round) const {
 i64 Plan::owner(i64 offset, i64 rank) const {
   if (domain_map == DomainMap::kRangeCyclic) {
     const CyclicRange& in = range_at(offset);
-    return (in.first + offset / in.unit_bytes % in.period) % domains();
+    return (in.first + offset / in.unit_bytes % in.cycle % in.period) % domains();
   }
   if (domain_map != DomainMap::kSegments) {
-    return (offset - domain_origin) / domain_bytes * period + offset / unit_bytes % period;
+    return (offset - domain_origin) / domain_bytes * period + offset / unit_bytes % cycle % period;
   }
   const auto group = std::upper_bound(segments.begin(), segments.end(), rank, [](i64 key, const RankSegment& s) { return key < s.first_rank; });
   const i64 first_rank = group == segments.begin() ? 0 : std::prev(group)->first_rank;
@@ -146,7 +163,7 @@ i64 Plan::share_end(i64 offset, i64 rank) const {
 i64 Plan::shift_unit() const {
   if (domain_map == DomainMap::kEven) return 1;
   if (domain_map == DomainMap::kRangeCyclic) return kEndOfFile;   // ranges are the file's, wherever the pattern lies
-  return cyclic() ? unit_bytes * period : unit_bytes;
+  return cyclic() ? unit_bytes * cycle : unit_bytes;
 }
 
 void shift(Plan& plan, i64 delta) {

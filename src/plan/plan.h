@@ -57,10 +57,10 @@ struct RankSegment {
   bool operator==(const RankSegment&) const = default;
 };
 
-// Under kRangeCyclic: unit number s, from file offset 0, belongs to aggregator (first + s mod period) mod A.
+// Under kRangeCyclic: unit number s, from file offset 0, belongs to aggregator (first + s mod cycle mod period) mod A.
 struct CyclicRange {
   FileRange range;
-  i64 unit_bytes = 1, period = 1, first = 0;
+  i64 unit_bytes = 1, period = 1, cycle = 1, first = 0;
   bool operator==(const CyclicRange&) const = default;
 };
 
@@ -69,13 +69,14 @@ struct Plan {
   std::vector<i64> aggregators;   // ranks; aggregator i owns domain i
   Placement placement = Placement::kRoundRobin;
   // Domains: [begin, end) cut into blocks at domain_origin + b * domain_bytes. A block belongs to `period` aggregators in a
-  // row, which own its units (numbered from file offset 0) in turn. With period 1 a block is a domain.
+  // row, which own its units (numbered from file offset 0) in turn: unit s belongs to number s mod cycle mod period of them. With period 1 a block
+  // is a domain. `cycle` is `period`, or, if that does not divide the number of servers, that number: so each server meets one aggregator.
   DomainMap domain_map = DomainMap::kEven;
   i64 begin = 0, end = 0;
   i64 domain_origin = 0;
   i64 domain_bytes = 0;
   i64 unit_bytes = 1;
-  i64 period = 1;
+  i64 period = 1, cycle = 1;
   std::vector<RankSegment> segments;  // kSegments: one per aggregator
   std::vector<CyclicRange> ranges;    // kRangeCyclic: they tile [begin, end); unit_bytes is the largest of their units
   // Rounds: one window of buffer_bytes at a time; `depth` windows in flight.

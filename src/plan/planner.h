@@ -23,12 +23,8 @@ inline constexpr i64 kGoodPart = 8;                     // one in this many byte
 inline i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 inline i64 align_down(i64 value, i64 unit) { return value / unit * unit; }
 inline i64 align_up(i64 value, i64 unit) { return ceil_div(value, unit) * unit; }
-inline i64 greatest_divisor(i64 number, i64 limit) {
-  for (i64 divisor = std::min(number, limit); divisor > 1; --divisor) {
-    if (number % divisor == 0) return divisor;
-  }
-  return 1;
-}
+// How many of at most `most` aggregators share the servers so that none has more than it must have, and none is in vain.
+inline i64 even_count(i64 servers, i64 most) { return ceil_div(servers, ceil_div(servers, most)); }
 
 class Planner {
  public:

@@ -91,7 +91,7 @@ std::string limit_requests(Planner& p) {
   plan.throttle = limit;
   if (plan.cyclic() && p.striped() && plan.period % servers == 0) {
     plan.token_rings = servers;
-  } else if (plan.cyclic() && p.striped() && servers % plan.period == 0) {
+  } else if (plan.cyclic() && p.striped() && servers % plan.cycle == 0) {
     plan.token_rings = plan.domains();
   } else if (p.striped()) {
     plan.throttle = limit * servers;

@@ -31,7 +31,8 @@ Status verify_blocks(const Plan& plan, const Pattern& pattern) {
   if (!plan.segments.empty()) return broken("segments beside another map");
   if (plan.begin != pattern.begin || plan.end != pattern.end) return broken("domains are not those of the pattern");
   if (plan.period < 1 || plan.domain_bytes < 1 || plan.domains() % plan.period != 0) return broken("blocks of no size");
-  if (!plan.cyclic() && plan.period != 1) return broken("units in turn under a map that has none");
+  if (plan.cycle < plan.period || (plan.cycle > plan.period && plan.domains() > plan.period)) return broken("units in turn in no cycle");
+  if (!plan.cyclic() && plan.cycle != 1) return broken("units in turn under a map that has none");
   if (plan.cyclic() && (plan.domain_bytes % plan.unit_bytes != 0 || plan.domain_origin % plan.unit_bytes != 0)) {
     return broken("a unit lies in two blocks");
   }
@@ -49,7 +50,7 @@ Status verify_ranges(const Plan& plan, const Pattern& pattern) {
   for (const CyclicRange& in : plan.ranges) {
     if (in.range.begin != at || in.range.empty()) return broken("ranges leave a gap or overlap");
     if (in.unit_bytes < 1 || in.unit_bytes > plan.unit_bytes) return broken("a unit of no size, or above the largest");
-    if (in.period < 1 || in.period > plan.domains() || in.first < 0 || in.first >= plan.domains()) return broken("units in turn among none");
+    if (in.period < 1 || in.period > plan.domains() || in.cycle < in.period || in.first < 0 || in.first >= plan.domains()) return broken("units in turn among none");
     at = in.range.end;
   }
   return at == plan.end ? ok_status() : broken("ranges do not reach the end");

@@ -11,7 +11,6 @@
 #include "engine/node_entry.h"
 #include "engine/agreement/peers.h"
 #include "engine/io/pieces.h"
-#include "engine/repetition.h"
 #include "engine/runs.h"
 #include "plan/adapter.h"
 #include "plan/agreed_hints.h"
@@ -352,7 +351,9 @@ Task<Status> plan_access(const EngineFile& file, const Channel& channel, Pattern
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
   agreed.plan = plan_from(file, channel, all, layout);
-  remember_plan(file, last, agreed.plan);
+  const bool measures = file.adapter && file.adapter->measures();
+  last.plan = agreed.plan->exchanges() || measures ? nullptr : agreed.plan;
+  last.hints_edition = file.hints_edition;
   agreed.borders.unit_bytes = circumstances.alignment;
   if (all.pattern.direction == Direction::kRead && agreed.plan->exchanges()) {
     const Result<i64> size = co_await learn_size(file, channel, all);
@@ -366,8 +367,25 @@ Task<Status> plan_access(const EngineFile& file, const Channel& channel, Pattern
     agreed.dense = std::ranges::count(file.patterns->dense(), all.dense_key) > 0;
   }
   agreed.ranges = all.ranges;
-  if (file.adapter && file.adapter->measures()) file.adapter->start(file.comm->topology().nodes() <= 1);
+  if (measures) file.adapter->start(file.comm->topology().nodes() <= 1);
   co_return ok_status();
+}
+
+// Whether a repetition by all ranks needs no plan of its own. The same on all ranks.
+bool may_reuse_plan(const EngineFile& file, Direction direction) {
+  const std::optional<PatternMemory::Last>& last = file.patterns->last(direction);
+  if (!last || !last->plan || file.hints_edition == 0 || last->hints_edition != file.hints_edition) return false;
+  return !(file.adapter && file.adapter->searches(direction));
+}
+
+// Then: fills `agreed` with the plan of the last access.
+void reuse_plan(const EngineFile& file, const PatternMemory::Last& last, const Repetition& all, Agreed& agreed) {
+  const i64 start = file.trace ? now_ns() : 0;
+  agreed.plan = last.plan;
+  agreed.more = all.more();
+  agreed.atomic = last.all.circumstances.atomic != 0;
+  file.counters->plans_reused += 1;
+  record(file, TraceKind::kPlan, start, 0, -1);
 }
 
 // An access that, as far as this rank knows, repeats the last one with its plan.
@@ -424,7 +442,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   if (repeated) {
     last->expected = true;
     if (reuses) {
-      reuse_plan(file, access.direction, repetition, agreed);
+      reuse_plan(file, *last, repetition, agreed);
       agreed.moved = moved_early(file, access.direction, early, repetition);
       const bool runs = repetition.words[Repetition::kForm] == Repetition::kRun && are_runs(last->all);
       if (counts_runs) file.patterns->saw_runs(access.direction, runs);

@@ -190,4 +190,11 @@ class PatternMemory {
   std::array<Early, 2> early_;
 };
 
+// An access that repeats the last one of its direction at another offset: neither entries are combined nor groups gathered, and a plan without
+// exchange is used again. Each rank compares its entry with the one it had then. If the last access was a repetition, or might be followed by
+// one, the ranks first reduce their Repetitions: one all-reduce of less than a cache line. They gather entries only if some rank does not repeat.
+Repetition repetition_of(const PatternMemory::Last& last, const Entry& now);
+// All ranks repeat `last`. It becomes this access, with what would have been gathered of it.
+void move_to(PatternMemory::Last& last, const Entry& mine, const Repetition& all);
+
 }  // namespace mercutio

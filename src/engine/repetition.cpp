@@ -1,7 +1,4 @@
-#include "engine/repetition.h"
-
-#include "engine/io/pieces.h"
-#include "plan/adapter.h"
+#include "engine/node_entry.h"
 
 namespace mercutio {
 
@@ -31,22 +28,6 @@ Repetition repetition_of(const PatternMemory::Last& last, const Entry& now) {
   return mine;
 }
 
-bool may_reuse_plan(const EngineFile& file, Direction direction) {
-  const std::optional<PatternMemory::Last>& last = file.patterns->last(direction);
-  if (!last || !last->plan || file.hints_edition == 0 || last->hints_edition != file.hints_edition) return false;
-  return !(file.adapter && file.adapter->searches(direction));
-}
-
-void reuse_plan(const EngineFile& file, Direction direction, const Repetition& all, Agreed& agreed) {
-  const PatternMemory::Last& last = *file.patterns->last(direction);
-  const i64 start = file.trace ? now_ns() : 0;
-  agreed.plan = last.plan;
-  agreed.more = all.more();
-  agreed.atomic = last.all.circumstances.atomic != 0;
-  file.counters->plans_reused += 1;
-  record(file, TraceKind::kPlan, start, 0, -1);
-}
-
 void move_to(PatternMemory::Last& last, const Entry& mine, const Repetition& all) {
   Gathered& gathered = last.all;
   gathered.pattern = moved(std::move(gathered.pattern), all.moved_by());
@@ -62,12 +43,6 @@ void move_to(PatternMemory::Last& last, const Entry& mine, const Repetition& all
   circumstances.lowest_layout = circumstances.highest_layout = gathered.choices.layout;
   if (!reading && all.words[Repetition::kSize] != 0) gathered.dense_key = 0;
   last.mine = mine;
-}
-
-void remember_plan(const EngineFile& file, PatternMemory::Last& last, const std::shared_ptr<const Plan>& plan) {
-  const bool measured = file.adapter && file.adapter->measures();
-  last.plan = plan->exchanges() || measured ? nullptr : plan;
-  last.hints_edition = file.hints_edition;
 }
 
 }  // namespace mercutio

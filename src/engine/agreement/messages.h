@@ -37,6 +37,12 @@ class MessageSet {
     return messages_.empty() || !status_.ok();
   }
   const Status& status() const { return status_; }
+  // Whether all messages are complete, without an Error. An Error goes to `first`, unless that has one.
+  bool arrived(Status& first) {
+    if (!done()) return false;
+    if (!status_ && first) first = status_;
+    return status_.ok();
+  }
 
  private:
   void fail(Error error) {

@@ -74,12 +74,7 @@ class NodeLeader : public WindowEndpoint {
     sender_.announce(one.header, one.run_list, one.messages);
     ended_ = true;
   }
-  bool arrived_first() {
-    if (underway_.empty() || !underway_.front().messages.done()) return false;
-    const Status& status = underway_.front().messages.status();
-    if (!status && context_.outcome.messages) context_.outcome.messages = status;
-    return status.ok();
-  }
+  bool arrived_first() { return !underway_.empty() && underway_.front().messages.arrived(context_.outcome.messages); }
   // Publishes that the windows before this one are complete.
   void publish(i64 completed) {
     MERCUTIO_ASSERT(completed >= completed_ && completed <= next_);

@@ -37,8 +37,7 @@ bool NodeStream::receive_header() {
 }
 
 bool NodeStream::unwrap_header() {
-  if (!parcel_message_.done()) return false;
-  if (!parcel_message_.status()) return fail(parcel_message_.status().error());
+  if (!parcel_message_.arrived(context_.outcome.messages)) return false;
   const i64 left = parcel_->bytes - parcel_at_, header_bytes = static_cast<i64>(sizeof next_.value);
   if (left == 0) {
     if (!context_.writing && !underway_.empty() && underway_.back().in_parcel) return false;   // the reply is not complete
@@ -120,11 +119,11 @@ Bytes NodeStream::data_of(const Underway& one) const {
 
 bool NodeStream::go_on(PackedMemory& packed) {
   bool moved = false;
-  while (!answers_.empty() && answers_.front().packed && (answers_.size() > 1 || !parcel_) && answers_.front().messages.done()) {
-    if (!answers_.front().messages.status()) return fail(answers_.front().messages.status().error());
+  while (!answers_.empty() && answers_.front().packed && (answers_.size() > 1 || !parcel_) && answers_.front().messages.arrived(context_.outcome.messages)) {
     answers_.pop_front();
     moved = true;
   }
+  if (!context_.outcome.messages) return false;
   if (!context_.writing) {
     bool in_turn = true;   // replies are sent in the order of the windows, as they are received
     for (Underway& one : underway_) {
@@ -133,20 +132,18 @@ bool NodeStream::go_on(PackedMemory& packed) {
       in_turn = in_turn && one.answered;
     }
   }
-  while (!underway_.empty() && (context_.writing || underway_.front().answered) && underway_.front().messages.done()) {
+  while (!underway_.empty() && (context_.writing || underway_.front().answered) && underway_.front().messages.arrived(context_.outcome.messages)) {
     Underway& one = underway_.front();
-    if (!one.messages.status()) return fail(one.messages.status().error());
     if (context_.writing && !leave(one, one.payload ? one.payload->data.get() : nullptr)) return false;
     packed.give_back(std::move(one.payload));
     underway_.pop_front();
     moved = true;
   }
-  return moved;
+  return moved && context_.outcome.messages;
 }
 
 bool NodeStream::take_runs(Underway& one) {
-  if (one.runs_known || !one.messages.done()) return false;
-  if (!one.messages.status()) return fail(one.messages.status().error());
+  if (one.runs_known || !one.messages.arrived(context_.outcome.messages)) return false;
   const i64 index = one.header.cache_index;
   if (index >= 0 && !cache_->expected(index)) return fail(Error{ErrorClass::kIntern, "a run list of a node stream was replaced before it came"});
   if (index >= 0 && one.header.list_bytes > 0) cache_->fill(index, std::move(one.run_list));

@@ -125,9 +125,7 @@ class RankStreams final : public WindowEndpoint {
   // Announces the position of a stream that is held up by the windows of other streams or by the memory limit.
   void announce_position(Stream& stream) {
     const bool known = stream.next.window <= stream.announced || std::ssize(stream.underway) >= stream.buffer.depth();
-    if (!stream.position.messages.done() || !context_.outcome.messages) return;
-    if (const Status& status = stream.position.messages.status(); !status) context_.outcome.messages = status;
-    if (known || !context_.outcome.messages) return;
+    if (!stream.position.messages.arrived(context_.outcome.messages) || !context_.outcome.messages || known) return;
     stream.announced = stream.position.header.window = stream.next.window;
     stream.sender.announce(stream.position.header, stream.position.run_list, stream.position.messages);
   }
@@ -141,12 +139,8 @@ class RankStreams final : public WindowEndpoint {
 
   // Removes the first window in flight of a stream, if its messages are complete.
   bool take_first(Stream& stream) {
-    if (stream.underway.empty() || !stream.underway.front().messages.done()) return false;
+    if (stream.underway.empty() || !stream.underway.front().messages.arrived(context_.outcome.messages)) return false;
     Underway& one = stream.underway.front();
-    if (const Status& status = one.messages.status(); !status) {
-      context_.outcome.messages = status;
-      return false;
-    }
     if (one.packed && !context_.writing) copy_packed(one);
     packed_.give_back(std::move(one.packed));
     stream.underway.pop_front();

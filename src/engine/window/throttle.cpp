@@ -62,7 +62,7 @@ void Throttle::advance() {
     }
   }
   if (!keeps() && state_ == State::kAsked && arrived(grant_, keeper_)) granted();
-  if (sent_.done() && !sent_.status() && status_) status_ = sent_.status();
+  (void)sent_.arrived(status_);
 }
 
 bool Throttle::may_start() {

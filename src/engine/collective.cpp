@@ -18,7 +18,7 @@ namespace {
 // Excludes data beyond the end of the file, so that part of the user's buffer stays unchanged.
 void clip_to_file(RankAccess& peer, i64 file_bytes) {
   if (peer.end <= peer.begin || peer.last <= file_bytes) return;
-  peer.end = std::clamp(peer.stream_position(file_bytes), peer.begin, peer.end);
+  peer.end = std::clamp(peer.view->stream_position(file_bytes), peer.begin, peer.end);
   peer.last = file_bytes;
 }
 
@@ -67,7 +67,7 @@ Task<Status> find_memory(const Channel& channel, const Plan& plan, std::shared_p
 
 RankAccess part_of(const Access& access, const RankSummary& summary) {
   if (summary.bytes <= 0) return {.direction = access.direction};
-  return {access.view->filetype, access.view->displacement, access.position, access.position + summary.bytes, summary.first, summary.last, &access.memory, access.direction};
+  return {access.view.get(), access.position, access.position + summary.bytes, summary.first, summary.last, &access.memory, access.direction};
 }
 
 Task<Result<i64>> exchange_and_agree(const EngineFile& file, const Channel& channel, const Access& access, const Agreed& agreed) {

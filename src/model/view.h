@@ -21,6 +21,10 @@ struct View {
   i64 file_offset(i64 position) const { return displacement + filetype->offset_of(position); }
   i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
   Cursor cursor(i64 begin, i64 end) const { return Cursor(filetype, displacement, begin, end); }
+  // The same, yielding memory addresses, where `data` holds the file from offset `first` on.
+  Cursor cursor_in(std::byte* data, i64 first, i64 begin, i64 end) const {
+    return Cursor(filetype, displacement + reinterpret_cast<i64>(data) - first, begin, end);
+  }
   // Whether the stream is sorted by offset, so that stream_position() is the inverse of file_offset().
   bool sorted() const { return filetype->monotone() && !filetype->overlapping(); }
   // The file range that holds stream bytes [begin, end), begin < end. The smallest one, unless pieces of one copy of the filetype overlap.

@@ -26,11 +26,6 @@ Window next_window(const View& view, i64 position, i64 end, i64 buffer_bytes) {
   return w;
 }
 
-// A cursor over the view's bytes of a window in `buffer`. Yields addresses.
-Cursor cursor_in_buffer(const View& view, const Window& w, std::byte* buffer) {
-  return Cursor(view.filetype, view.displacement + reinterpret_cast<i64>(buffer) - w.first, w.begin, w.end);
-}
-
 Result<i64> read_window(const EngineFile& file, const Window& w, const ScratchBuffer& buffer) {
   const BlockingProbe probe(file.blocking, w.is_long());
   return move_piece(file, Direction::kRead, {w.first, buffer.data.get(), w.last - w.first});
@@ -44,7 +39,7 @@ Status write_window(const EngineFile& file, const View& view, const Window& w, C
   if (w.has_holes()) {
     const PhaseScope phase(file.counters, Phase::kSieve);
     if (Status read = read_to_merge(file, whole); !read) return std::move(read).error().of_nothing_moved();   // of what is to be written
-    Cursor target = cursor_in_buffer(view, w, data);
+    Cursor target = view.cursor_in(data, w.first, w.begin, w.end);
     copy(memory, target, w.end - w.begin);
   } else {
     const PhaseScope phase(file.counters, Phase::kCopy);
@@ -72,7 +67,7 @@ Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done) {
     Result<i64> read = read_window(file, w, buffer);
     const i64 got = read ? *read : read.error().moved;
     const i64 reached = got == w.last - w.first ? w.end : std::clamp(view.stream_position(w.first + got), w.begin, w.end);
-    Cursor source = cursor_in_buffer(view, w, buffer.data.get());
+    Cursor source = view.cursor_in(buffer.data.get(), w.first, w.begin, w.end);
     const PhaseScope phase(file.counters, Phase::kCopy);
     if (reached > w.begin) copy(source, memory, reached - w.begin);
     if (file.counters) file.counters->hole_bytes += got - (reached - w.begin);

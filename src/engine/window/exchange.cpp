@@ -143,7 +143,7 @@ class Exchange {
   }
 
   Cursor in_slot(const WindowBuffer& buffer, const WindowPart& part) const {
-    return mine_.cursor_in(buffer.slot(part.window).data, buffer.window(part.window).begin, part.begin, part.end);
+    return mine_.view->cursor_in(buffer.slot(part.window).data, buffer.window(part.window).begin, part.begin, part.end);
   }
 
   void set_valid_map(const WindowBuffer& buffer, const WindowPart& part) const {

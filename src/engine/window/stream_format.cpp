@@ -74,7 +74,7 @@ StreamHeader describe(const WindowBuffer& buffer, i64 window, std::vector<std::b
 
 StreamHeader describe(const WindowBuffer& buffer, const WindowPart& part, const RankAccess& access, std::vector<std::byte>& run_list) {
   const FileRange range = buffer.window(part.window);
-  Cursor runs = access.cursor_in(nullptr, range.begin, part.begin, part.end);
+  Cursor runs = access.view->cursor_in(nullptr, range.begin, part.begin, part.end);
   StridedRun run = runs.next();
   if (runs.done() && run.count > 1 && run.stride > run.bytes)   // there are no others
     return StreamHeader{part.window, run.count * run.bytes, run.offset, 0, run.count, run.stride};

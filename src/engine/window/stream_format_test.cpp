@@ -149,16 +149,18 @@ TEST(StreamFormat, PartsOfAnAccessAreDescribedAsSlotsAre) {
     for (i64 i = 0; i < 2000; ++i) {
       const i64 window = pick(random, 1, 300);
       Fixture f(comm, window, 1);
-      RankAccess access;
-      access.filetype = lowered(random_filetype(random, pick(random, 1, 24)));
-      access.displacement = pick(random, 0, 20);
-      const i64 all = access.filetype->bytes_below(std::max<i64>(window - access.displacement, 0));
+      View view;
+      view.filetype = lowered(random_filetype(random, pick(random, 1, 24)));
+      view.displacement = pick(random, 0, 20);
+      const i64 all = view.stream_position(window);
       if (all == 0) continue;
+      RankAccess access;
+      access.view = &view;
       access.begin = pick(random, 0, all - 1);
       access.end = pick(random, access.begin + 1, all);
       const ValidMap valid = f.buffer->valid_map(0);
       Runs expected;
-      for (Cursor cursor = access.cursor_in(nullptr, 0, access.begin, access.end); !cursor.done();) {
+      for (Cursor cursor = view.cursor_in(nullptr, 0, access.begin, access.end); !cursor.done();) {
         const StridedRun run = cursor.next();
         for (i64 k = 0; k < run.count; ++k) {
           expected.emplace_back(run.offset + k * run.stride, run.bytes);

@@ -22,19 +22,19 @@ i64 window_beyond(const Plan& plan, i64 domain, i64 from, i64 offset) {
 WindowPart next_part(const Plan& plan, i64 domain, i64 rank, const RankAccess& access, i64 from) {
   const i64 windows = plan.windows(domain);
   const bool concerned = access.end > access.begin && plan.serves(domain, rank);
-  const auto position_at = [&](i64 offset) { return offset <= access.first ? access.begin : access.stream_position(offset); };
+  const auto position_at = [&](i64 offset) { return offset <= access.first ? access.begin : access.view->stream_position(offset); };
   for (i64 number = concerned ? from : windows; number < windows; ++number) {
     FileRange window = plan.window(domain, number);
     i64 begin = position_at(window.begin);
     if (begin >= access.end) break;
-    const i64 offset = access.displacement + access.filetype->offset_of(begin);
+    const i64 offset = access.view->file_offset(begin);
     if (offset >= window.end) {   // far beyond this window: skip the windows in between
       number = window_beyond(plan, domain, number, offset);
       if (number == windows) break;
       window = plan.window(domain, number);
       if (window.begin > offset) begin = position_at(window.begin);
     }
-    const i64 end = access.last <= window.end ? access.end : std::min(access.end, access.stream_position(window.end));
+    const i64 end = access.last <= window.end ? access.end : std::min(access.end, access.view->stream_position(window.end));
     if (begin >= end) continue;
     MERCUTIO_ASSERT(number >= from && begin >= access.begin && end <= access.end);
     return WindowPart{number, begin, end};

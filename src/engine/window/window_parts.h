@@ -2,26 +2,18 @@
 #pragma once
 
 #include "model/access.h"
-#include "model/view.h"
 #include "plan/plan.h"
 
 namespace mercutio {
 
 // The data that one rank moves: the stream range [begin, end) of its view, which lies in the file range [first, last).
 struct RankAccess {
-  FlatTypeRef filetype;   // null: the rank has no data here
-  i64 displacement = 0;
+  const View* view = nullptr;       // null: the rank has no data here
   i64 begin = 0, end = 0;
   i64 first = 0, last = 0;
   const Memory* memory = nullptr;   // of the stream range, from its begin on
   Direction direction = Direction::kRead;
 
-  i64 stream_position(i64 offset) const { return offset <= displacement ? 0 : filetype->bytes_below(offset - displacement); }
-  // A cursor over the stream bytes [from, to) that yields memory addresses, where `data` holds the file from offset
-  // `window` on.
-  Cursor cursor_in(std::byte* data, i64 window, i64 from, i64 to) const {
-    return Cursor(filetype, displacement + reinterpret_cast<i64>(data) - window, from, to);
-  }
   Cursor memory_at(i64 position) const {   // of the stream
     Cursor at = memory->cursor();
     at.seek(position - begin);

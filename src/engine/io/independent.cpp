@@ -1,7 +1,7 @@
 // The access of one rank. One of three methods is chosen for each request:
 //   direct   one storage piece for each piece that is contiguous in the file and in memory (one piece if both are contiguous),
 //   staged   data packed through a buffer, one storage piece for each piece of the file,
-//   sieved   whole windows of the file through a buffer (engine/io/sieve.h). The choice costs two seeks of O(depth log n) and a sample
+//   sieved   whole windows of the file through a buffer (engine/io/sieve.cpp). The choice costs two seeks of O(depth log n) and a sample
 //   of at most kSampleRuns runs.
 #include "engine/io/independent.h"
 
@@ -9,7 +9,6 @@
 
 #include "base/attempt.h"
 #include "engine/io/pieces.h"
-#include "engine/io/sieve.h"
 #include "model/single_run.h"
 
 namespace mercutio {

@@ -1,5 +1,4 @@
-// The access of one rank, transferred directly, as a list (vectored), or with data sieving (Thakur, Gropp, Lusk, "Data sieving and
-// collective I/O in ROMIO", 1999).
+// The access of one rank, transferred directly, as a list (vectored), or with data sieving.
 #pragma once
 
 #include "engine/io/engine_file.h"

@@ -1,4 +1,4 @@
-// Pieces: vectored storage calls from cursors. Inside engine/ only.
+// Pieces: vectored storage calls from cursors, and data sieving. Inside engine/ only.
 #pragma once
 
 #include <memory>
@@ -133,5 +133,12 @@ bool may_sieve_writes(const EngineFile& file);
 // the gate of the file is open. Null: another open has the file open for writing, or a write of another rank does not end, so the pieces
 // must be written separately. If other opens are unknown, a hint that asks for sieving is taken as the assertion that there is none.
 std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file);
+
+// Data sieving (engine/io/sieve.cpp). Reads whole windows and copies the requested bytes out of them. Starts after the first `done` bytes of the
+// access, which count as read. Requires a monotone, non-overlapping view.
+Result<i64> sieve_read(const EngineFile& file, const Access& access, i64 done = 0);
+// Writes window by window: locks the window exclusively, reads it, merges the data, and writes it back. A window without holes is
+// neither read nor locked. `locked`: the caller holds a lock on the whole access.
+Result<i64> sieve_write(const EngineFile& file, const Access& access, bool locked);
 
 }  // namespace mercutio

@@ -1,11 +1,9 @@
-// Data sieving (Thakur, Gropp, Lusk 1999). Windows begin and end on requested bytes, so a write never touches a byte before the
-// first or after the last one, and never extends the file further. Writes with holes read the window first. Memory: the sieve
-// buffer.
-#include "engine/io/sieve.h"
+// Data sieving: moves many small pieces as few whole windows of the file (Thakur, Gropp, Lusk, "Data sieving and collective I/O in ROMIO", 1999).
+// Windows begin and end on requested bytes, so a write never touches a byte before the first or after the last one, and never extends the file
+// further. Writes with holes read the window first. Memory: the sieve buffer.
+#include "engine/io/pieces.h"
 
 #include <algorithm>
-
-#include "engine/io/pieces.h"
 
 namespace mercutio {
 namespace {

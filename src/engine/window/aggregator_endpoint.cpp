@@ -149,7 +149,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
     } else if (!run.empty()) {
       start_write(number, run, slot.data + (run.begin - window.begin), written);
     } else {
-      written = attempt([&] { return write_window(context_.file, window, slot.data, valid); });
+      written = attempt([&] { return write_valid(context_.file, window, slot.data, valid); });
     }
     if (!written && context_.outcome.storage) context_.outcome.storage = std::move(written).error();
     if (!context_.dense) valid.clear();
@@ -168,7 +168,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
     if (!run.empty()) {
       pending_.start(number, IoPiece{run.begin, data + (run.begin - window.begin), run.bytes()});
     } else {
-      Result<i64> found = has_data ? attempt([&] { return read_window(context_.file, window, data, valid); }) : Result<i64>(outcome.end_of_file);
+      Result<i64> found = has_data ? attempt([&] { return read_needed(context_.file, window, data, valid); }) : Result<i64>(outcome.end_of_file);
       if (!found || !has_data) std::memset(data, 0, static_cast<size_t>(window.bytes()));
       if (found) outcome.end_of_file = std::min(outcome.end_of_file, *found);
       else outcome.storage = std::move(found).error();

@@ -16,7 +16,6 @@ struct ValidMap {
   // The first byte at or after `from` that is valid, or is not; `bytes` if there is none.
   i64 next_valid(i64 from) const { return next(from, std::byte{1}); }
   i64 next_hole(i64 from) const { return next(from, std::byte{0}); }
-  bool full() const { return next_hole(0) == bytes; }
   bool empty() const { return next_valid(0) == bytes; }
   void clear() const { std::memset(flags, 0, static_cast<size_t>(bytes >> shift)); }
 

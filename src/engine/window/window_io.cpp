@@ -73,7 +73,7 @@ Status merge_group(const EngineFile& file, FileRange window, std::byte* data, co
 
 }  // namespace
 
-Status write_window(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& valid) {
+Status write_valid(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& valid) {
   std::unique_ptr<HeldLock> leave;
   bool may_merge = may_sieve_writes(file);
   PieceBatch batch(file, Direction::kWrite);
@@ -104,7 +104,7 @@ Status write_window(const EngineFile& file, FileRange window, std::byte* data, c
   return written ? ok_status() : Status(std::move(written).error());
 }
 
-Result<i64> read_window(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& needed) {
+Result<i64> read_needed(const EngineFile& file, FileRange window, std::byte* data, const ValidMap& needed) {
   std::vector<IoPiece> pieces;
   i64 covered = 0;   // needed bytes in the pieces
   i64 end_of_file = INT64_MAX;

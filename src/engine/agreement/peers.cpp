@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/attempt.h"
 #include "engine/agreement/messages.h"
 
 namespace mercutio {
@@ -19,18 +18,6 @@ Task<Status> swap_messages(const Channel& channel, i64 to, ConstBytes out, i64 f
   if (to != kNobody) messages.add(channel.send(to, out));
   co_await until([&] { return messages.done(); });
   co_return messages.status();
-}
-
-// Allocates memory for a length that another rank announced.
-Status make_room(std::vector<std::byte>& data, i64 bytes) {
-  constexpr i64 kMost = i64{1} << 40;
-  if (bytes < 0 || bytes > kMost) {
-    return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
-  }
-  return attempt([&] {
-    data.resize(static_cast<size_t>(bytes));
-    return ok_status();
-  });
 }
 
 }  // namespace
@@ -109,9 +96,11 @@ Task<Status> hand_down(const Channel& channel, Peers peers, i64 root, Bytes data
 }
 
 Task<Status> broadcast_among(const Channel& channel, Peers peers, i64 root, std::vector<std::byte>& data) {
+  constexpr i64 kMost = i64{1} << 40;
   i64 bytes = std::ssize(data);
   MERCUTIO_CO_TRY(co_await hand_down(channel, peers, root, bytes_of(std::span(&bytes, 1))));
-  if (peers.me != root) MERCUTIO_CO_TRY(make_room(data, bytes));
+  if (bytes < 0 || bytes > kMost) co_return Error{ErrorClass::kIntern, "a message of " + std::to_string(bytes) + " bytes was announced"};
+  data.resize(static_cast<size_t>(bytes));   // on the root it has that size
   if (bytes > 0) MERCUTIO_CO_TRY(co_await hand_down(channel, peers, root, data));
   co_return ok_status();
 }

@@ -106,9 +106,7 @@ Result<i64> move_alone(Operation& operation) {
   MERCUTIO_TRY(operation.entry);
   if (operation.staged()) return move_staged(operation);
   if (operation.file_bytes == 0) return i64{0};
-  IndependentOptions options;
-  options.atomic = operation.atomic;
-  Result<i64> moved = independent(operation.engine, access_of(operation), options);
+  Result<i64> moved = independent(operation.engine, access_of(operation), operation.atomic ? Locking::kTake : Locking::kNone);
   if (moved) operation.file_bytes_moved = *moved;
   return moved;
 }

@@ -364,16 +364,16 @@ Result<i64> bytes_in_file(const FileView& view, const TypeSpecRef& memory_spec) 
 Result<i64> move_staged(Operation& operation) {
   Staged staged(operation);
   MERCUTIO_TRY(staged.prepare());
-  IndependentOptions options;
+  Locking locking = Locking::kNone;
   std::unique_ptr<HeldLock> lock;
   if (operation.atomic && operation.file_bytes > 0) {
     MERCUTIO_LET(lock, lock_extent(operation.engine, access_of(operation)));
-    options.atomic = options.locked = true;
+    locking = Locking::kHeld;
   }
   for (;;) {
     MERCUTIO_LET(const Access access, staged.next());
     if (access.bytes == 0) break;
-    Result<i64> moved = independent(operation.engine, access, options);
+    Result<i64> moved = independent(operation.engine, access, locking);
     const i64 before = operation.direction == Direction::kWrite ? staged.native_done() : 0;   // what was read may not be converted yet
     if (!moved) return std::move(moved).error().of_nothing_moved().behind(before);
     MERCUTIO_TRY(staged.finish(*moved));

@@ -81,7 +81,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
     }
     if (victim == kAll || victim == comm.rank()) storage.fail_at = fail_at;
     auto access = [&](i64 tag) {
-      if (!shape.collective) return independent(engine_file, owned.access, {shape.atomic});
+      if (!shape.collective) return independent(engine_file, owned.access, shape.atomic ? Locking::kTake : Locking::kNone);
       Channel channel{&comm, tag};
       if (auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(*arena);
       return drive(comm, collective(engine_file, channel, owned.access, {shape.atomic, ok_status()}));

@@ -138,24 +138,24 @@ Result<std::unique_ptr<HeldLock>> lock_extent(const EngineFile& file, const Acce
   return lock_range(file, range.begin, range.end, /*exclusive=*/!access.reads(), "atomic access");
 }
 
-Result<i64> independent(const EngineFile& file, const Access& access, IndependentOptions options) {
+Result<i64> independent(const EngineFile& file, const Access& access, Locking locking) {
   if (access.bytes <= 0) return i64{0};
-  const bool reading = access.reads();
+  const bool reading = access.reads(), locked = locking != Locking::kNone;
   const Shape shape = look_at(access);
   std::unique_ptr<HeldLock> lock;
-  if (options.atomic && !options.locked) {
+  if (locking == Locking::kTake) {
     if (auto moved = move_short_locked(file, access, shape.range.begin, shape.range.end)) return *std::move(moved);
     MERCUTIO_LET(lock, lock_extent(file, access));
   }
   std::unique_ptr<HeldLock> leave;
-  const Method method = choose(file, access, shape, options.atomic, leave);
+  const Method method = choose(file, access, shape, locked, leave);
   if (method == Method::kSieved) {
     const i64 start = file.trace ? now_ns() : 0;
-    Result<i64> moved = reading ? sieve_read(file, access) : sieve_write(file, access, options.atomic);
+    Result<i64> moved = reading ? sieve_read(file, access) : sieve_write(file, access, locked);
     record(file, TraceKind::kSieve, start, moved ? *moved : 0, shape.range.begin, reading ? "read" : "write");
     return release_after(std::move(moved), std::move(lock));
   }
-  if (!reading && !options.atomic) {
+  if (!reading && !locked) {
     MERCUTIO_LET(lock, guard_against_sieving(file, shape.range.begin, shape.range.end));
   }
   if (shape.contiguous && access.memory.contiguous()) {   // one run
@@ -171,7 +171,7 @@ Result<i64> move_own(EngineFile file, const Access& access, const Plan* plan, bo
   if (access.bytes == 0) return i64{0};
   if (plan && plan->strategy == Strategy::kList) file.sieving = Toggle::kDisable;
   if (plan && plan->strategy == Strategy::kSieve) file.sieving = Toggle::kEnable;
-  const auto move = [&] { return attempt([&] { return independent(file, access, IndependentOptions{atomic}); }); };
+  const auto move = [&] { return attempt([&] { return independent(file, access, atomic ? Locking::kTake : Locking::kNone); }); };
   return access.reads() ? probe_read(file, access.bytes, move) : move();
 }
 

@@ -37,7 +37,7 @@ TEST(Independent, RandomWritesChangeOnlyTheirBytes) {
     WriteOracle oracle(file.bytes);
     oracle.add(owned);
     EngineFile engine_file{&storage, nullptr, &hints, nullptr, &dirty, pick(random, 0, 3) > 0};
-    auto moved = independent(engine_file, owned.access, {file.traits.can_lock && pick(random, 0, 1) == 1});
+    auto moved = independent(engine_file, owned.access, file.traits.can_lock && pick(random, 0, 1) == 1 ? Locking::kTake : Locking::kNone);
     ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
     ASSERT_EQ(*moved, owned.access.bytes);
     ASSERT_EQ(oracle.first_wrong(file.bytes), -1) << "seed " << seed;
@@ -56,7 +56,7 @@ TEST(Independent, RandomReadsCountExactlyToEndOfFile) {
     Hints hints = random_hints(random);
     OwnedAccess owned = random_access(random, Direction::kRead, 120);
     EngineFile engine_file{&storage, nullptr, &hints, nullptr, nullptr, true};
-    auto moved = independent(engine_file, owned.access, {pick(random, 0, 1) == 1});
+    auto moved = independent(engine_file, owned.access, pick(random, 0, 1) == 1 ? Locking::kTake : Locking::kNone);
     ASSERT_TRUE(moved.ok()) << "seed " << seed;
     ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed;
   }
@@ -78,7 +78,7 @@ TEST(Independent, SaysWhatWasWrittenBeforeAFailure) {
     OwnedAccess owned = random_access(random, Direction::kWrite, 120);
     std::fill(owned.buffer.begin(), owned.buffer.end(), std::byte{1});
     EngineFile engine_file{storage.get(), nullptr, &hints, nullptr, nullptr, true};
-    const auto moved = independent(engine_file, owned.access, {});
+    const auto moved = independent(engine_file, owned.access);
     if (moved) continue;
     ++failed;
     i64 written = 0;
@@ -105,7 +105,7 @@ TEST(Independent, SaysWhatWasReadBeforeAFailure) {
     const Hints hints = random_hints(random);
     OwnedAccess owned = random_access(random, Direction::kRead, 120);
     EngineFile engine_file{storage.get(), nullptr, &hints, nullptr, nullptr, true};
-    const auto moved = independent(engine_file, owned.access, {});
+    const auto moved = independent(engine_file, owned.access);
     if (moved) continue;
     i64 read = 0;
     while (read < owned.access.bytes && owned.at(read) == std::byte{1}) ++read;

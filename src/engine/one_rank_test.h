@@ -26,7 +26,7 @@ class OneRank {
     file_ = EngineFile{&storage_, &comm, &hints_, nullptr, &dirty_, true};
     file_.plans = &plans_;
     file_.patterns = &patterns_;
-    file_.scattered = false;   // no rank's view has holes, so writes take no lock
+    file_.sieved = false;   // no rank's view has holes, so writes take no lock
     file_.hints_edition = 1;
     file_.core_each = true;
   }

@@ -82,8 +82,9 @@ void OpenFile::prepare(AccessCall& call, Look look, Operation& operation) {
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
+    operation.view = view_;
+    operation.views = views_;
     operation.engine = engine_file(*hints_, *view_, fixed_hints_, call.collective);
-    take_view(operation);
     operation.engine.hints_edition = hints_edition_;
   }
   operation.buffer = storage_.get();
@@ -117,8 +118,7 @@ EngineFile OpenFile::engine_file(const HintSet& hints, const FileView& view, con
       .hints = &hints.values,
       .dirty = &dirty_,
       .readable = readable_,
-      .scattered = view.scattered,
-      .any_sieves = any_sieves_,
+      .sieved = is_sieved(view),
       .gate = gate_ ? &*gate_ : nullptr,
       .layout = &layout_,
       .blocking = &blocking_,
@@ -154,7 +154,7 @@ Result<i64> OpenFile::copy_own(const Operation& operation) {
   own.engine.storage = own_writes.get();
   own.engine.comm = operation.engine.comm;
   own.engine.hints = &hints;
-  own.engine.scattered = own.engine.any_sieves = false;
+  own.engine.sieved = false;
   own.buffer = own_writes.get();
   own.hints = operation.hints;
   own.view = operation.view;
@@ -168,12 +168,6 @@ Result<i64> OpenFile::copy_own(const Operation& operation) {
   return move_alone(own);   // not an access of the program
 }
 
-void OpenFile::take_view(Operation& operation) const {
-  operation.view = view_;
-  operation.views = views_;
-  operation.engine.scattered = view_->scattered;
-}
-
 // Explicit positions are given; the pointers move on at once, so that the next call, from any thread, finds its own
 // place.
 Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
@@ -183,7 +177,9 @@ Status OpenFile::take_position(const AccessCall& call, Operation& operation) {
     std::unique_lock lock(mutex_);
     MERCUTIO_HELD(mutex_);
     while (operation.views != views_) {   // another thread has set a view, and the pointer with it
-      take_view(operation);
+      operation.view = view_;
+      operation.views = views_;
+      operation.engine.sieved = is_sieved(*view_);
       lock.unlock();
       MERCUTIO_TRY(check_call(call, operation));
       lock.lock();
@@ -282,7 +278,7 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
     if (call.positioning == Positioning::kExplicit) run.offset = dense_view_.run_of(taken.first_etype = call.offset, run.bytes).offset;
     if (run.offset < 0) {
       std::lock_guard lock(mutex_);
-      const bool may = reading || atomic || !any_sieves_ || !view_->scattered || (gate_ && pass.emplace(*gate_, run.bytes, &blocking_).given());
+      const bool may = reading || atomic || !is_sieved(*view_) || (gate_ && pass.emplace(*gate_, run.bytes, &blocking_).given());
       if (may) run.offset = take_run(call, run.bytes, taken);
     }
   }
@@ -308,7 +304,7 @@ Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautiou
   Operation alone;
   prepare(call, look, alone);
   if (cautious) {
-    alone.engine.scattered = true;
+    alone.engine.sieved = any_sieves_;
     alone.engine.sieving = Toggle::kDisable;
   }
   MERCUTIO_TRY(alone.entry);

@@ -247,7 +247,7 @@ class OpenFile final : public File {
   Look look_at(const AccessCall& call) const;
   void prepare(AccessCall& call, Look look, Operation& operation);   // takes the memory over
   EngineFile engine_file(const HintSet& hints, const FileView& view, const FixedHints& fixed_hints, bool collective);
-  void take_view(Operation& operation) const MERCUTIO_REQUIRES(mutex_);
+  bool is_sieved(const FileView& view) const { return any_sieves_ && view.scattered; }   // EngineFile::sieved
   Status take_position(const AccessCall& call, Operation& operation);
   void place_together(Operation& operation);
   Status take_turn(const AccessCall& call);

@@ -327,7 +327,7 @@ Buffer Operations::transfer(ServedSession& session, const Frame& frame, ConstByt
     engine_file.storage = file->storage.get();
     engine_file.hints = &hints;
     engine_file.readable = file->readable;
-    engine_file.scattered = false;   // clients' writes are executed as they are: never read, merged and written back here
+    engine_file.sieved = false;   // clients' writes are executed as they are: never read, merged and written back here
     const Access access{reading ? Direction::kRead : Direction::kWrite, view, request.begin, bytes,
                         Memory{memory, contiguous_bytes(), bytes}};
     return independent(engine_file, access);

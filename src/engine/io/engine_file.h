@@ -26,16 +26,17 @@ class SieveGate;       // engine/io/sieve_gate.h
 // The context of one access. All pointers are borrowed. A pointer must not be null unless its comment says so.
 struct EngineFile {
   Storage* storage = nullptr;
-  Comm* comm = nullptr;
+  Comm* comm = nullptr;              // null: for independent() alone, without a gate
   const Hints* hints = nullptr;      // the hints in effect; constant during the access
   TraceSink* trace = nullptr;        // null: no trace
   std::atomic<bool>* dirty = nullptr;   // set by every write; null: not recorded
   bool readable = true;              // the storage can be read, even if the file was opened write-only
-  bool scattered = true;             // the view of some rank has holes; if none has, no write is sieved and none needs a lock against sieving
-  bool any_sieves = true;            // the hints of the open permit sieved writes: then every write locks against them, whatever its own hints say
+  // The view of some rank has holes, and the hints of the open permit sieved writes: then every write locks against them, whatever its own hints
+  // say. Otherwise no write is sieved.
+  bool sieved = true;
   // By the plan of the access, whatever the hints say; nothing: as these say.
   std::optional<Toggle> sieving = std::nullopt;
-  SieveGate* gate = nullptr;         // of the file; null, on all ranks: every write of a file with any_sieves locks
+  SieveGate* gate = nullptr;         // of the file; null, on all ranks: every write of a file with `sieved` locks
   PlanCache* plans = nullptr;        // of the file; null: every access is planned
   LayoutKnown* layout = nullptr;     // of the file; null: the file has one striping throughout
   // Of the file; null: every pattern is gathered, and every collective write sets valid maps.

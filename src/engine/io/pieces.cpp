@@ -169,7 +169,7 @@ bool hints_allow_sieving(const Hints& hints, const Traits& traits) {
 }
 
 static bool can_sieve_writes(const EngineFile& file) {
-  return file.scattered && file.storage->traits().can_lock && file.storage->traits().can_merge && file.readable;
+  return file.sieved && file.storage->traits().can_lock && file.storage->traits().can_merge && file.readable;
 }
 
 Toggle sieving(const EngineFile& file, Direction direction) {
@@ -179,7 +179,7 @@ Toggle sieving(const EngineFile& file, Direction direction) {
 
 bool may_sieve_writes(const EngineFile& file) {
   const Toggle wish = sieving(file, Direction::kWrite);
-  if (wish == Toggle::kDisable || !file.any_sieves || !can_sieve_writes(file)) return false;
+  if (wish == Toggle::kDisable || !can_sieve_writes(file)) return false;
   return wish == Toggle::kEnable || hints_allow_sieving(*file.hints, file.storage->traits());
 }
 
@@ -190,7 +190,7 @@ std::unique_ptr<HeldLock> leave_to_sieve(const EngineFile& file) {
 }
 
 Result<std::unique_ptr<HeldLock>> guard_against_sieving(const EngineFile& file, i64 begin, i64 end) {
-  if (!file.comm || !file.any_sieves || !can_sieve_writes(file)) return std::unique_ptr<HeldLock>();
+  if (!can_sieve_writes(file)) return std::unique_ptr<HeldLock>();
   if (file.gate) {
     if (auto pass = std::make_unique<SieveGate::Pass>(*file.gate, end - begin, file.blocking); pass->given()) return std::unique_ptr<HeldLock>(std::move(pass));
   }

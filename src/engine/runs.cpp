@@ -209,7 +209,7 @@ std::optional<Result<i64>> move_run_at_once(const EngineFile& file, const Channe
   if (Status met = gather_at_once(channel, access.entry(), pause); !met) return std::move(met).error();
   if (!access.decide()) return std::nullopt;
   if (access.is_over()) return access.moved();
-  if (Status all = agree_at_once(channel, access.move(), {}, pause); !all) return std::move(all).error();
+  if (Status all = agree_at_once(channel, access.move(), pause); !all) return std::move(all).error();
   return access.moved();
 }
 

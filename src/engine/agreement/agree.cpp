@@ -77,11 +77,10 @@ Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest) {
   co_return co_await tell_error(channel, std::move(mine), words.all[0]);
 }
 
-Status agree_at_once(const Channel& channel, Status mine, std::span<i64> lowest, const Pause& pause) {
-  const Words words(channel, mine, lowest);
+Status agree_at_once(const Channel& channel, Status mine, const Pause& pause) {
+  const Words words(channel, mine, {});
   MERCUTIO_TRY(gather_at_once(channel, const_bytes_of(words.used), pause));
   reduce_node(channel.ticket->arena(), words.used, Reduce::kMin);
-  words.give(lowest);
   if (words.all[0] == channel.comm->size()) return mine;
   Task<Status> telling = tell_error(channel, std::move(mine), words.all[0]);
   for (i64 steps = 1; !telling.step(); ++steps)

@@ -90,8 +90,8 @@ void reduce_node(const NodeArena& arena, std::span<i64> values, Reduce op);
 // names that rank and its host. Costs one all_reduce if all ranks are ok. The same all_reduce computes the minima of the ranks' values.
 inline constexpr size_t kMostAgreedValues = 21;   // the lowest and the highest of ten, and a time
 Task<Status> agree(const Channel& channel, Status mine, std::span<i64> lowest = {});
-// The same for a blocking call whose ticket is current, if one node holds all ranks.
-Status agree_at_once(const Channel& channel, Status mine, std::span<i64> lowest, const Pause& pause);
+// The same without values, for a blocking call whose ticket is current, if one node holds all ranks.
+Status agree_at_once(const Channel& channel, Status mine, const Pause& pause);
 // Agreement with an action of rank 0 in the middle, at the cost of one agreement. Rank 0 acts when it knows whether all ranks are ok
 // and has the minima. All ranks get what it then leaves in `lowest`. Its Error counts if all ranks were ok before.
 using ActionOfRankZero = std::function<Status(bool all_ok)>;

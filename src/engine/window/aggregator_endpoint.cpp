@@ -22,7 +22,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
         throttle_(context_.channel, buffer_.plan(), buffer_.domain()) {
     buffer_.begin();
     if (context_.channel.counters) context_.channel.counters->saw_in_degree(static_cast<i64>(leaders.size()));
-    for (const i64 leader : leaders) streams_.emplace_back(buffer_, context_, leader);
+    for (const i64 leader : leaders) streams_.emplace_back(buffer_, context_, packed_, leader);
   }
 
   bool over() const override {
@@ -31,7 +31,7 @@ class AggregatorEndpoint final : public WindowEndpoint {
 
   bool advance() override {
     bool moved = false;
-    for (NodeStream& stream : streams_) moved |= stream.advance(packed_, sparse() ? buffer_.available() : completed_ + buffer_.depth());
+    for (NodeStream& stream : streams_) moved |= stream.advance(sparse() ? buffer_.available() : completed_ + buffer_.depth());
     moved |= advance_file();
     if (completed_ >= buffer_.windows()) left_ = throttle_.leave();
     return moved;

@@ -13,18 +13,19 @@ namespace {
 
 // A window or a parcel in flight. Its messages use its memory, so its address must not change until they are complete.
 struct Underway {
-  bool in_slot = false;   // the data is in the slot, not in `packed`
   bool in_place = false;  // the data is packed inside the slot, because there is no memory for `packed`
   StreamHeader header;
   std::vector<std::byte> run_list;
   std::vector<StreamRun> runs;
-  std::unique_ptr<ScratchBuffer> packed;
+  std::unique_ptr<ScratchBuffer> packed;   // unless the data is in the slot
   // Of a parcel of requests: a header and a run list for each window, the windows, and how much of the reply has been delivered.
   std::vector<std::byte> requests;
   std::vector<Underway> items;
   size_t delivered = 0;
   i64 delivered_bytes = 0;
   MessageSet messages;    // last member: cancelled before the memory they use is freed
+
+  bool in_slot() const { return runs.size() == 1; }
 };
 
 class NodeLeader : public WindowEndpoint {
@@ -44,7 +45,6 @@ class NodeLeader : public WindowEndpoint {
     MERCUTIO_ASSERT(window >= completed_ && window < windows());
     Underway one;
     one.header = describe(buffer_, window, one.run_list, one.runs);
-    one.in_slot = one.runs.size() == 1;
     return one;
   }
   // Announces the next window or parcel. Its data may follow.
@@ -57,7 +57,7 @@ class NodeLeader : public WindowEndpoint {
   }
   std::byte* data_of(Underway& one) {
     std::byte* const slot = buffer_.slot(one.header.window).data;
-    if (one.in_slot) return slot + one.runs[0].at;
+    if (one.in_slot()) return slot + one.runs[0].at;
     if (!one.packed && !one.in_place) one.packed = ScratchBuffer::try_make(one.header.bytes);
     one.in_place = !one.packed;
     return one.packed ? one.packed->data.get() : slot;
@@ -124,7 +124,7 @@ class WritingLeader final : public NodeLeader {
     if (parcel_.packed) send_parcel(/*last=*/false);
     Underway& one = announce(std::move(next));
     std::byte* data = data_of(one);
-    if (!one.in_slot) {
+    if (!one.in_slot()) {
       context_.channel.copied(one.header.bytes);
       pack_runs(one.runs, slot.data, data);
     }
@@ -157,7 +157,7 @@ class WritingLeader final : public NodeLeader {
   }
   i64 first_in_slot() const {
     for (const Underway& one : underway_) {
-      if (one.in_slot || one.in_place) return one.header.window;
+      if (one.in_slot() || one.in_place) return one.header.window;
     }
     return next_;
   }
@@ -242,7 +242,7 @@ class ReadingLeader final : public NodeLeader {
   bool deliver_first() {
     Underway& one = underway_.front();
     if (one.header.parcel != 0) return deliver_parcel(one);
-    if (one.header.window < windows() && !one.in_slot) {
+    if (one.header.window < windows() && !one.in_slot()) {
       context_.channel.copied(one.header.bytes);
       unpack_runs(one.runs, data_of(one), buffer_.slot(one.header.window).data);
     }

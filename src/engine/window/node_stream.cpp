@@ -5,9 +5,9 @@
 
 namespace mercutio {
 
-bool NodeStream::advance(PackedMemory& packed, i64 available) {
+bool NodeStream::advance(i64 available) {
   bool moved = false;
-  while (context_.outcome.messages && step(packed, available)) moved = true;
+  while (context_.outcome.messages && (take_announcement() || take_up(available) || go_on())) moved = true;
   return moved;
 }
 
@@ -76,12 +76,12 @@ bool NodeStream::index_fits() {
   return next_.value.list_bytes > 0 ? cache_->expect(next_.value.cache_index, next_.value.list_bytes, context_.cache_bytes) : cache_->expected(next_.value.cache_index);
 }
 
-bool NodeStream::take_up(PackedMemory& packed, i64 available) {
+bool NodeStream::take_up(i64 available) {
   if (!waiting_ || announced_.window >= available) return false;
   if (parcel_) return unwrap_window();
   const bool needs_payload = context_.writing && !announced_.one_run();
   std::unique_ptr<ScratchBuffer> payload;
-  if (needs_payload) payload = packed.take(announced_.bytes);
+  if (needs_payload) payload = packed_.take(announced_.bytes);
   if (needs_payload && !payload) return false;
   Underway& one = underway_.emplace_back();
   one.header = announced_;
@@ -117,9 +117,9 @@ Bytes NodeStream::data_of(const Underway& one) const {
   return Bytes(at, static_cast<size_t>(one.header.bytes));
 }
 
-bool NodeStream::go_on(PackedMemory& packed) {
+bool NodeStream::go_on() {
   bool moved = false;
-  while (!answers_.empty() && answers_.front().packed && (answers_.size() > 1 || !parcel_) && answers_.front().messages.arrived(context_.outcome.messages)) {
+  while (!answers_.empty() && (answers_.size() > 1 || !parcel_) && answers_.front().messages.arrived(context_.outcome.messages)) {
     answers_.pop_front();
     moved = true;
   }
@@ -128,14 +128,14 @@ bool NodeStream::go_on(PackedMemory& packed) {
     bool in_turn = true;   // replies are sent in the order of the windows, as they are received
     for (Underway& one : underway_) {
       moved |= take_runs(one);
-      if (in_turn) moved |= answer(one, packed);
+      if (in_turn) moved |= answer(one);
       in_turn = in_turn && one.answered;
     }
   }
   while (!underway_.empty() && (context_.writing || underway_.front().answered) && underway_.front().messages.arrived(context_.outcome.messages)) {
     Underway& one = underway_.front();
     if (context_.writing && !leave(one, one.payload ? one.payload->data.get() : nullptr)) return false;
-    packed.give_back(std::move(one.payload));
+    packed_.give_back(std::move(one.payload));
     underway_.pop_front();
     moved = true;
   }
@@ -168,11 +168,11 @@ bool NodeStream::leave(Underway& one, const std::byte* packed) {
   return true;
 }
 
-bool NodeStream::answer(Underway& one, PackedMemory& packed) {
+bool NodeStream::answer(Underway& one) {
   if (one.answered || !one.runs_known || buffer_.completed() <= one.header.window) return false;
   if (one.in_parcel) return answer_parcel(one);
   if (!one.header.one_run()) {
-    one.payload = packed.take(one.header.bytes);
+    one.payload = packed_.take(one.header.bytes);
     if (!one.payload) return false;
     context_.channel.copied(one.header.bytes);
     pack_runs(one.runs, buffer_.slot(one.header.window).data, one.payload->data.get());

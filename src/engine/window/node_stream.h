@@ -16,8 +16,9 @@ namespace mercutio {
 
 class NodeStream {
  public:
-  NodeStream(const WindowBuffer& buffer, const EndpointContext& context, i64 leader)
-      : buffer_(buffer), context_(context), leader_(leader) {
+  // `packed`: of all streams of this aggregator.
+  NodeStream(const WindowBuffer& buffer, const EndpointContext& context, PackedMemory& packed, i64 leader)
+      : buffer_(buffer), context_(context), packed_(packed), leader_(leader) {
     if (context.file.run_lists) cache_ = &context.file.run_lists->received(leader, buffer.domain());
   }
 
@@ -27,7 +28,7 @@ class NodeStream {
   // Sparse reading: the valid maps of all windows before this one contain the leader's requests.
   i64 requested() const;
   // Makes progress without blocking. `available`: windows before this one have a slot.
-  bool advance(PackedMemory& packed, i64 available);
+  bool advance(i64 available);
 
  private:
   // The reply to a parcel of requests: the bytes of all its windows.
@@ -47,8 +48,6 @@ class NodeStream {
     MessageSet messages;     // last member: cancelled before the memory they use is freed
   };
 
-  bool step(PackedMemory& packed, i64 available) { return take_announcement() || take_up(packed, available) || go_on(packed); }
-
   // Receives the next header. It follows all messages of the previous window, whose receives must be posted first.
   bool take_announcement();
   bool receive_header();
@@ -57,7 +56,7 @@ class NodeStream {
   // Checks whether the header in `next_` is valid here, and makes it the announced one.
   bool accept_header();
   // Starts receiving the announced window, if it has a slot.
-  bool take_up(PackedMemory& packed, i64 available);
+  bool take_up(i64 available);
   bool unwrap_window();
   // Whether the cache index of the announced run list is valid.
   bool index_fits();
@@ -65,17 +64,18 @@ class NodeStream {
   Bytes data_of(const Underway& one) const;
   // Decodes the runs of a window once its run list has arrived. Sparse reading: also sets them in the valid map.
   bool take_runs(Underway& one);
-  bool go_on(PackedMemory& packed);
+  bool go_on();
   // Writing: the data has arrived; copies it into the slot. `packed` is null if it was received into the slot.
   bool leave(Underway& one, const std::byte* packed);
   // Reading: sends the requested bytes once the window has been read.
-  bool answer(Underway& one, PackedMemory& packed);
+  bool answer(Underway& one);
   bool answer_parcel(Underway& one);
 
   bool fail(Error error);
 
   const WindowBuffer& buffer_;
   const EndpointContext& context_;
+  PackedMemory& packed_;
   i64 leader_;
   RunListCache* cache_ = nullptr;   // null: no run list is cached
   StreamHeader announced_;    // the last header; after its window has been taken, `window` is the number of the next one

@@ -18,15 +18,6 @@
 namespace mercutio {
 namespace {
 
-// The layout that the storage reports, or that of the hints if it reports none.
-Layout layout_of(const EngineFile& file) {
-  Layout layout = file.storage->layout();
-  if (layout.stripe_bytes > 0) return layout;
-  layout.stripe_bytes = file.hints->striping_unit;
-  layout.stripe_count = file.hints->striping_factor;
-  return layout;
-}
-
 BlockingDetector::Reads reads_of(const EngineFile& file, Direction direction) {
   if (file.storage->traits().is_in_memory()) return BlockingDetector::Reads::kCopy;
   if (direction == Direction::kWrite) return only_copies(file) ? BlockingDetector::Reads::kCopy : BlockingDetector::Reads::kBlock;
@@ -91,7 +82,7 @@ Entry make_entry(const EngineFile& file, const Access& access, const CollectiveO
   if (access.reads()) tell_size(file, !last || !last->plan, mine);
   if (file.layout) layout_by_range = file.layout->held();
   if (file.comm->rank() == 0) {
-    const Layout layout = layout_of(file);
+    const Layout layout = layout_with_hints(file.storage->layout(), *file.hints);
     if (file.layout && (layout_by_range.key != 0 || !layout.components.empty())) layout_by_range = file.layout->hold(layout);
     entry.choices = Choices{layout.stripe_bytes, layout.stripe_count, file.storage->traits().block_bytes, layout_by_range.key,
                             {static_cast<i64>(file.hints->buffering(access.direction)), file.hints->cb_buffer_size, file.hints->cb_nodes}};

@@ -28,9 +28,8 @@ bool OpenFile::wants_deferral(const std::vector<AskedHint>& outside, const InfoI
 
 // Before rank 0 has said what the storage says of itself, only hints tell of stripes.
 bool OpenFile::is_usual_aggregator() const {
-  Layout layout = facts_->layout;
-  if (layout.stripe_bytes <= 0) layout = Layout{hints_->values.striping_unit, hints_->values.striping_factor, -1};
-  const std::vector<i64> aggregators = usual_aggregators(hints_->values, comm_->topology(), layout);
+  const Hints& hints = hints_->values;
+  const std::vector<i64> aggregators = usual_aggregators(hints, comm_->topology(), layout_with_hints(facts_->layout, hints));
   return std::find(aggregators.begin(), aggregators.end(), comm_->rank()) != aggregators.end();
 }
 

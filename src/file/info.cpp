@@ -207,8 +207,7 @@ InfoItems OpenFile::in_effect(Hints hints) const {
   hints.romio_filesystem_type = traits.file_system;
   if (hints.mercutio_async_backend == AsyncBackend::kUring) hints.mercutio_async_backend = choice_named<AsyncBackend>(traits.transfers).value_or(AsyncBackend::kUring);
   hints.mercutio_coherence = traits.way;
-  Layout layout = storage_->layout();
-  if (layout.stripe_bytes <= 0) layout = Layout{hints.striping_unit, hints.striping_factor, -1};   // as file domains take them
+  const Layout layout = layout_with_hints(storage_->layout(), hints);   // as file domains take it
   const std::string kinds = comm_->memory_kinds();
   std::string& asserted = hints.mpi_assert_memory_alloc_kinds;
   if (!kinds_cover(kinds, asserted)) asserted.clear();

@@ -183,6 +183,13 @@ i64 most_aggregators(const Topology& topology, const Hints& hints) {
   return std::max<i64>(1, topology.nodes()) * per_node;
 }
 
+Layout layout_with_hints(Layout reported, const Hints& hints) {
+  if (reported.stripe_bytes > 0) return reported;
+  reported.stripe_bytes = hints.striping_unit;
+  reported.stripe_count = hints.striping_factor;
+  return reported;
+}
+
 std::vector<i64> usual_aggregators(const Hints& hints, const Topology& topology, const Layout& layout) {
   constexpr i64 kShareBytes = 64 * MiB, kRunBytes = 64 * KiB;
   std::vector<RankSummary> all;

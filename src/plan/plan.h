@@ -128,6 +128,9 @@ void shift(Plan& plan, i64 delta);
 // The maximum number of aggregators if cb_nodes doesn't set it and the file isn't on more servers; at most the number of ranks.
 i64 most_aggregators(const Topology& topology, const Hints& hints);
 
+// The layout that the storage reports, or that of the hints if it reports none.
+Layout layout_with_hints(Layout reported, const Hints& hints);
+
 // The aggregators of a large interleaved write; empty if no data is exchanged.
 std::vector<i64> usual_aggregators(const Hints& hints, const Topology& topology, const Layout& layout);
 

@@ -188,13 +188,14 @@ class InProcessComm final : public Comm {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology) {
+std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology, bool shared_memory) {
   auto world = std::make_shared<World>(ranks);
   world->topology = std::move(topology);
   if (world->topology.ranks() != ranks) {
     world->topology = Topology{std::vector<i64>(static_cast<size_t>(ranks), 0), {"localhost"}};
   }
-  std::vector<std::unique_ptr<Segment>> segments = make_local_segments(world->topology);
+  std::vector<std::unique_ptr<Segment>> segments;
+  if (shared_memory) segments = make_local_segments(world->topology);
   segments.resize(static_cast<size_t>(ranks));
   std::vector<std::unique_ptr<Comm>> comms;
   for (i64 rank = 0; rank < ranks; ++rank) {
@@ -203,8 +204,8 @@ std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology top
   return comms;
 }
 
-void run_ranks(i64 ranks, const std::function<void(Comm&)>& body, Topology topology) {
-  auto comms = make_in_process_world(ranks, std::move(topology));
+void run_ranks(i64 ranks, const std::function<void(Comm&)>& body, Topology topology, bool shared_memory) {
+  auto comms = make_in_process_world(ranks, std::move(topology), shared_memory);
   std::vector<std::thread> threads;
   for (auto& comm : comms) threads.emplace_back([&body, &comm] { body(*comm); });
   for (auto& thread : threads) thread.join();

@@ -16,10 +16,10 @@ namespace mercutio {
 
 inline constexpr i64 kInProcessEagerBytes = 4096;
 
-// The ranks of a new world, in order. An empty topology: all ranks on one node.
-std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology = {});
+// The ranks of a new world, in order. An empty topology: all ranks on one node. `shared_memory`: those of a node share a segment.
+std::vector<std::unique_ptr<Comm>> make_in_process_world(i64 ranks, Topology topology = {}, bool shared_memory = true);
 
 // Runs `body` once per rank, each in a thread of its own, and returns when all have returned.
-void run_ranks(i64 ranks, const std::function<void(Comm&)>& body, Topology topology = {});
+void run_ranks(i64 ranks, const std::function<void(Comm&)>& body, Topology topology = {}, bool shared_memory = true);
 
 }  // namespace mercutio

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/assert.h"
 #include "base/attempt.h"
 #include "engine/enter.h"
 #include "engine/agreement/messages.h"
@@ -47,7 +48,7 @@ class LastAgreement {
 };
 
 // The memory of the windows of an access: the arena of the node, or, if every rank is a node of its own, the private arena of this rank. The access makes
-// that if there is none, and owns it if it has no ticket.
+// that if there is none, and owns it if it has no ticket: of a file of one rank.
 Task<Status> find_memory(const Channel& channel, const Plan& plan, std::shared_ptr<NodeArena>& memory) {
   if (channel.ticket) {
     co_await until([&] { return channel.ticket->is_current(); });
@@ -103,11 +104,11 @@ Task<Result<i64>> fail_together(const Channel& channel, Status mine) {
 
 // What the ranks do unless they move runs: each knows the plan before it moves data, or after it has moved its own early.
 Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, const Access& access, CollectiveOptions& options) {
+  MERCUTIO_ASSERT(channel.ticket || channel.comm->size() == 1);
   Counters here;   // used if the caller does not count
   if (!file.counters) file.counters = &here;
   Counters& counters = *file.counters;
   channel.counters = &counters;
-  if (!channel.ticket) file.adapter = nullptr;   // accesses may overtake each other
   Agreed agreed;
   agreed.atomic = options.atomic;
   Result<i64> moved = i64{0};
@@ -124,7 +125,7 @@ Task<Result<i64>> enter_and_move(EngineFile file, Channel channel, const Access&
   } else if (agreed.failed) {
     moved = co_await fail_together(channel, options.entry);
   } else if (agreed.plan && agreed.plan->exchanges()) {
-    if (!channel.ticket) file.run_lists = nullptr;   // another operation may use a stream at the same time
+    if (!channel.ticket) file.run_lists = nullptr;   // one rank sends none, and its operations may go on at the same time
     moved = co_await exchange_and_agree(file, channel, access, agreed);
   } else {
     moved = move_own(file, access, agreed.plan.get(), agreed.atomic);

@@ -66,13 +66,6 @@ std::vector<OwnedAccess> patchwork(Random& random, Direction direction, i64 rank
   return all;
 }
 
-// With a ticket for the node's memory, or with messages only.
-Channel channel_of(Comm& comm, i64 tag, bool shares_memory) {
-  Channel channel{&comm, tag};
-  if (auto arena = shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(*arena);
-  return channel;
-}
-
 class Collective : public ::testing::TestWithParam<i64> {};
 
 TEST_P(Collective, RandomWrites) {
@@ -95,16 +88,17 @@ TEST_P(Collective, RandomWrites) {
     }
     const bool shares_memory = seed % 2 == 1 && !(kRacesAreReported && oracle.some_byte_twice());
     run_ranks(GetParam(), [&](Comm& comm) {
+      const auto arena = arena_of(comm);
       TestStorage storage(file);
       std::atomic<bool> dirty{false};
       OwnedAccess& owned = all[static_cast<size_t>(comm.rank())];
       EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, readable};
-      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, shares_memory), owned.access, {}));
+      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, arena), owned.access, {}));
       ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
       ASSERT_EQ(*moved, owned.access.bytes);
       ASSERT_TRUE(readable || storage.counts.reads == 0);
       ASSERT_TRUE(storage.counts.writes == 0 || dirty.load());
-    }, random_topology(shared, GetParam()));
+    }, random_topology(shared, GetParam()), shares_memory);
     ASSERT_EQ(oracle.first_wrong(file.bytes), -1) << "seed " << seed;
     ASSERT_TRUE(file.locks.empty());
   }
@@ -135,12 +129,13 @@ TEST_P(Collective, AlternateWritesAndReadsOfRandomPieces) {
       }
     }
     run_ranks(GetParam(), [&](Comm& comm) {
+      const auto arena = arena_of(comm);
       TestStorage storage(file);
       std::atomic<bool> dirty{false};
       EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
       for (size_t step = 0; step < steps.size(); ++step) {
         OwnedAccess& owned = steps[step][static_cast<size_t>(comm.rank())];
-        auto moved = drive(comm, collective(engine_file, channel_of(comm, static_cast<i64>(step), true), owned.access, {}));
+        auto moved = drive(comm, collective(engine_file, channel_of(comm, static_cast<i64>(step), arena), owned.access, {}));
         ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
         if (owned.access.direction == Direction::kWrite) {
           ASSERT_EQ(*moved, owned.access.bytes);
@@ -166,18 +161,19 @@ TEST_P(Collective, RandomReadsCountExactlyToEndOfFile) {
     const bool tiling = pick(shared, 0, 2) == 0;
     const i64 block = pick(shared, 1, 20), bytes = pick(shared, 1, 200);
     run_ranks(GetParam(), [&](Comm& comm) {
+      const auto arena = arena_of(comm);
       Random random(seed * 1000 + static_cast<std::uint64_t>(comm.rank()));
       TestStorage storage(file);
       OwnedAccess owned = tiling ? tiling_access(random, Direction::kRead, {comm.rank(), comm.size()}, block, bytes)
                                  : random_access(random, Direction::kRead, 200);
       EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
-      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, seed % 2 == 1), owned.access, {}));
+      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, arena), owned.access, {}));
       ASSERT_TRUE(moved.ok()) << "seed " << seed << ": " << moved.error().what;
       if (file.traits.coherence != Coherence::kImmediate && !file.traits.remote_cluster) {   // bytes of the buffer beyond the end of the file may be cleared there
         for (i64 i = *moved; i < owned.access.bytes; ++i) owned.at(i) = std::byte{0xEE};
       }
       ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << "seed " << seed << " rank " << comm.rank();
-    }, random_topology(shared, GetParam()));
+    }, random_topology(shared, GetParam()), /*shared_memory=*/seed % 2 == 1);
   }
 }
 
@@ -190,12 +186,13 @@ TEST_P(Collective, OnlyReadsBeyondTheKnownSizeAskTheServer) {
   Hints hints;
   hints.romio_cb_read = Toggle::kEnable;
   run_ranks(GetParam(), [&](Comm& comm) {
+    const auto arena = arena_of(comm);
     TestStorage storage(file);
     EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
     const auto type = make_resized(0, 10 * comm.size(), make_contiguous(10, byte_type()));
     for (const i64 bytes : {50, 60, 120}) {
       OwnedAccess owned = make_access(Direction::kRead, make_view(10 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
-      ASSERT_EQ(drive(comm, collective(engine_file, channel_of(comm, bytes, true), owned.access, {})).value(), std::min<i64>(bytes, 100));
+      ASSERT_EQ(drive(comm, collective(engine_file, channel_of(comm, bytes, arena), owned.access, {})).value(), std::min<i64>(bytes, 100));
       ASSERT_EQ(storage.counts.sizes, comm.rank() > 0 || bytes == 50 ? 0 : bytes == 60 ? 1 : 2);
     }
   });
@@ -206,6 +203,7 @@ TEST_P(Collective, DisplacementsMayChangeFromAccessToAccess) {
   Hints hints;
   hints.romio_cb_write = Toggle::kEnable;
   run_ranks(GetParam(), [&](Comm& comm) {
+    const auto arena = arena_of(comm);
     TestStorage storage(file);
     EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
     auto type = make_resized(0, 8 * comm.size(), make_contiguous(8, byte_type()));
@@ -213,9 +211,9 @@ TEST_P(Collective, DisplacementsMayChangeFromAccessToAccess) {
       OwnedAccess owned = make_access(Direction::kWrite, make_view(step * 80 * comm.size() + 8 * comm.rank(), type), 0, 80,
                                       make_contiguous(80, byte_type()));
       std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(1 + comm.rank() + 10 * step));
-      ASSERT_EQ(drive(comm, collective(engine_file, {&comm, step}, owned.access, {})).value(), 80);
+      ASSERT_EQ(drive(comm, collective(engine_file, channel_of(comm, step, arena), owned.access, {})).value(), 80);
     }
-  });
+  }, {}, /*shared_memory=*/false);
   ASSERT_EQ(static_cast<i64>(file.bytes.size()), 3 * 80 * GetParam());
   for (size_t i = 0; i < file.bytes.size(); ++i) {
     const i64 offset = static_cast<i64>(i), step = offset / (80 * GetParam()), rank = offset / 8 % GetParam();
@@ -227,6 +225,7 @@ TEST_P(Collective, NoRankMovesDataIfOneHasFailed) {
   SharedFile file;
   const Hints hints;
   run_ranks(GetParam(), [&](Comm& comm) {
+    const auto arena = arena_of(comm);
     TestStorage storage(file);
     EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
     OwnedAccess owned = make_access(Direction::kWrite, make_view(0, byte_type()), 100 * comm.rank(), 100, make_contiguous(100, byte_type()));
@@ -237,11 +236,11 @@ TEST_P(Collective, NoRankMovesDataIfOneHasFailed) {
       access = Access{};
       access.direction = Direction::kWrite;
     }
-    auto moved = drive(comm, collective(engine_file, {&comm, 0}, access, options));
+    auto moved = drive(comm, collective(engine_file, channel_of(comm, 0, arena), access, options));
     ASSERT_FALSE(moved.ok());
     EXPECT_EQ(moved.error().cls, ErrorClass::kCount);
     EXPECT_NE(moved.error().what.find("negative count"), std::string::npos);
-  });
+  }, {}, /*shared_memory=*/false);
   EXPECT_TRUE(file.bytes.empty());
 }
 
@@ -249,6 +248,7 @@ TEST_P(Collective, AtomicAccessesDoNotInterleave) {
   SharedFile file;
   const Hints hints;
   run_ranks(GetParam(), [&](Comm& comm) {
+    const auto arena = arena_of(comm);
     TestStorage storage(file);
     EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
     OwnedAccess owned = make_access(Direction::kWrite, make_view(0, make_resized(0, 4, make_contiguous(2, byte_type()))), 0, 1000,
@@ -256,8 +256,8 @@ TEST_P(Collective, AtomicAccessesDoNotInterleave) {
     std::fill(owned.buffer.begin(), owned.buffer.end(), static_cast<std::byte>(1 + comm.rank()));
     CollectiveOptions options;
     options.atomic = true;
-    ASSERT_TRUE(drive(comm, collective(engine_file, {&comm, 0}, owned.access, options)).ok());
-  });
+    ASSERT_TRUE(drive(comm, collective(engine_file, channel_of(comm, 0, arena), owned.access, options)).ok());
+  }, {}, /*shared_memory=*/false);
   for (size_t i = 0; i < file.bytes.size(); i += 4) ASSERT_EQ(file.bytes[i], file.bytes[0]) << i;
 }
 
@@ -268,17 +268,18 @@ TEST_P(Collective, LargeChunksAndContiguousMemory) {
   hints.cb_buffer_size = 700000;
   const i64 block = 100000, blocks = 12;
   run_ranks(GetParam(), [&](Comm& comm) {
+    const auto arena = arena_of(comm);
     TestStorage storage(file);
     EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
     auto type = make_resized(0, block * comm.size(), make_contiguous(block, byte_type()));
     Random random(static_cast<std::uint64_t>(comm.rank()));
     OwnedAccess out = make_access(Direction::kWrite, make_view(block * comm.rank(), type), 0, block * blocks, make_contiguous(block * blocks, byte_type()));
     fill_memory(random, out);
-    ASSERT_EQ(drive(comm, collective(engine_file, {&comm, 0}, out.access, {})).value(), block * blocks);
+    ASSERT_EQ(drive(comm, collective(engine_file, channel_of(comm, 0, arena), out.access, {})).value(), block * blocks);
     OwnedAccess in = make_access(Direction::kRead, out.access.view, 0, block * blocks, make_contiguous(block * blocks, byte_type()));
-    ASSERT_EQ(drive(comm, collective(engine_file, {&comm, 0}, in.access, {})).value(), block * blocks);
+    ASSERT_EQ(drive(comm, collective(engine_file, channel_of(comm, 0, arena), in.access, {})).value(), block * blocks);
     ASSERT_EQ(in.buffer, out.buffer);
-  });
+  }, {}, /*shared_memory=*/false);
 }
 
 TEST_P(Collective, SeveralInFlightOnOneFile) {
@@ -287,6 +288,7 @@ TEST_P(Collective, SeveralInFlightOnOneFile) {
   hints.romio_cb_write = Toggle::kEnable;
   hints.cb_buffer_size = 100;
   run_ranks(GetParam(), [&](Comm& comm) {
+    const auto arena = arena_of(comm);
     TestStorage storage(file);
     std::atomic<bool> dirty{false};
     EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
@@ -299,10 +301,10 @@ TEST_P(Collective, SeveralInFlightOnOneFile) {
       std::fill(owned.back().buffer.begin(), owned.back().buffer.end(), static_cast<std::byte>(1 + comm.rank() + 10 * i));
     }
     for (i64 i = 0; i < 4; ++i) {
-      requests.push_back(progress->start({collective(engine_file, {&comm, i}, owned[static_cast<size_t>(i)].access, {}), true, nullptr, nullptr}));
+      requests.push_back(progress->start({collective(engine_file, channel_of(comm, i, arena), owned[static_cast<size_t>(i)].access, {}), true, nullptr, nullptr}));
     }
     for (auto& request : requests) ASSERT_EQ(request->wait().value(), 200);
-  });
+  }, {}, /*shared_memory=*/false);
   for (size_t i = 0; i < file.bytes.size(); ++i) {
     const i64 offset = static_cast<i64>(i), rank = offset / 10 % GetParam(), round = offset / (200 * GetParam());
     ASSERT_EQ(file.bytes[i], static_cast<std::byte>(1 + rank + 10 * round)) << i;
@@ -327,11 +329,12 @@ TEST_P(Collective, SparseReadsSkipHoles) {
     for (i64 rank = 0; nodes && rank < ranks; ++rank) topology.node_of_rank[static_cast<size_t>(rank)] = rank % 2;
     if (nodes) topology.node_names.push_back("b");
     run_ranks(ranks, [&](Comm& comm) {
+      const auto arena = arena_of(comm);
       TestStorage storage(file);
       EngineFile engine_file{&storage, &comm, &hints, nullptr, nullptr, true};
       const ViewRef view = make_view(kPitch * comm.rank(), make_resized(0, kPitch * ranks, make_contiguous(kPiece, byte_type())));
       OwnedAccess owned = make_access(Direction::kRead, view, 0, kPiece * kPieces, make_contiguous(kPiece * kPieces, byte_type()));
-      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, true), owned.access, {}));
+      auto moved = drive(comm, collective(engine_file, channel_of(comm, 5, arena), owned.access, {}));
       ASSERT_EQ(moved.value(), kPiece * kPieces);
       ASSERT_TRUE(read_is_right(owned, file.bytes, *moved)) << word_of(exchange) << " rank " << comm.rank();
       read += storage.counts.bytes_read;
@@ -351,6 +354,7 @@ TEST(TwoLayer, ManyNodesShareOneAggregatorsMemory) {
   hints.cb_nodes = 1;
   const auto value_at = [](i64 offset) { return static_cast<std::byte>(offset / kBlock * 7 + offset % 251); };
   run_ranks(kRanks, [&](Comm& comm) {
+    const auto arena = arena_of(comm);
     TestStorage storage(file);
     std::atomic<bool> dirty{false};
     EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
@@ -360,7 +364,7 @@ TEST(TwoLayer, ManyNodesShareOneAggregatorsMemory) {
       OwnedAccess owned = make_access(direction, view, 0, kBlock * kBlocks, make_contiguous(kBlock * kBlocks, byte_type()));
       for (i64 i = 0; direction == Direction::kWrite && i < owned.access.bytes; ++i) owned.at(i) = value_at(owned.file_offset(i));
       const i64 tag = direction == Direction::kWrite ? 0 : kTagsPerOperation;
-      auto moved = drive(comm, collective(engine_file, channel_of(comm, tag, true), owned.access, {}));
+      auto moved = drive(comm, collective(engine_file, channel_of(comm, tag, arena), owned.access, {}));
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       ASSERT_EQ(*moved, owned.access.bytes);
       for (i64 i = 0; i < owned.access.bytes; ++i) ASSERT_EQ(owned.at(i), value_at(owned.file_offset(i))) << i;

@@ -68,14 +68,14 @@ class Dense : public ::testing::Test {
       std::atomic<bool> dirty{false};
       EngineFile engine{&storage, &comm, &hints, nullptr, &dirty, true};
       engine.plans = mine.plans.get();
-      engine.patterns = mine.patterns.get();
-      Channel channel{&comm, operations * kTagsPerOperation};
-      if (!races) channel.ticket = std::make_shared<Ticket>(*NodeArena::of(comm));
+      if (!races) engine.patterns = mine.patterns.get();
+      const auto arena = arena_of(comm);
+      const Channel channel = channel_of(comm, operations * kTagsPerOperation, arena);
       const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
       const auto moved = run(collective(engine, channel, access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       EXPECT_EQ(*moved, access.bytes);
-    });
+    }, {}, /*shared_memory=*/!races);
     ++operations;
     EXPECT_EQ(oracle.first_wrong(file.bytes), -1) << "at " << displacement;
   }

@@ -56,7 +56,7 @@ std::vector<bool> exchanged(const Job& job) {
     Disk storage(file, slow);
     std::atomic<bool> dirty{false};
     BlockingDetector blocking;
-    const auto arena = NodeArena::of(comm);
+    const auto arena = arena_of(comm);
     const ViewRef view = make_view(comm.rank() * job.piece, make_resized(0, job.parts * job.piece, make_contiguous(job.piece, byte_type())));
     for (i64 access = 0; access < job.accesses; ++access) {
       Counters counters;
@@ -68,9 +68,7 @@ std::vector<bool> exchanged(const Job& job) {
       const i64 tag = 3 * access * kTagsPerOperation;
       if (comm.rank() == 0) slow = access >= job.slow_from;
       ASSERT_TRUE(run(agree(Channel{&comm, tag}, ok_status()), backoff));
-      Channel channel{&comm, tag + kTagsPerOperation};
-      if (arena) channel.ticket = std::make_shared<Ticket>(*arena);
-      auto moved = run(collective(engine_file, channel, owned.access, {}), backoff);
+      auto moved = run(collective(engine_file, channel_of(comm, tag + kTagsPerOperation, arena), owned.access, {}), backoff);
       ASSERT_EQ(*moved, kBytes);
       for (i64 i = 0; i < kBytes; ++i) ASSERT_EQ(owned.at(i), file.bytes[static_cast<size_t>(owned.file_offset(i))]);
       copied += counters.copied_bytes;

@@ -27,7 +27,7 @@ struct CollectiveOptions {
   bool* more = nullptr;
 };
 
-// Collective: all ranks call it in the same order per file, each with a channel of its own. Returns the bytes moved by this rank.
+// Collective: all ranks call it in the same order per file, each with a channel of its own, which has a ticket if there are several ranks. Returns the bytes moved by this rank.
 // If any rank failed, every rank gets an Error of the same class. No rank returns before all have agreed. `access` and what it
 // refers to must live until the task ends.
 Task<Result<i64>> collective(EngineFile file, Channel channel, Access access, CollectiveOptions options);

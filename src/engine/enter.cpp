@@ -283,7 +283,7 @@ Task<Status> learn_layout(const EngineFile& file, const Channel& channel, std::u
   co_return ok_status();
 }
 
-std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& channel, const Gathered& all, const LayoutByRange& layout_by_range) {
+std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Gathered& all, const LayoutByRange& layout_by_range) {
   const std::unique_ptr<const Hints> changed = agreed_hints(*file.hints, all.choices.hints, all.pattern, file.storage->traits().remote_cluster, all.circumstances.disorderly != 0);
   const Hints& agreed = changed ? *changed : *file.hints;
   Layout layout;
@@ -293,19 +293,13 @@ std::shared_ptr<const Plan> plan_from(const EngineFile& file, const Channel& cha
   layout.components = layout_by_range.components();
   layout.cached = all.circumstances.reads == static_cast<i64>(BlockingDetector::Reads::kCopy);
   const i64 start = file.trace ? now_ns() : 0;
-  const Topology* topology = &file.comm->topology();
-  Topology apart;
-  if (!channel.ticket && topology->segment_bytes > 0) {
-    apart = *topology;
-    apart.segment_bytes = 0;
-    topology = &apart;
-  }
+  const Topology& topology = file.comm->topology();
   std::optional<PlanCache> none;
   PlanCache& plans = file.plans ? *file.plans : none.emplace();
-  const PlanQuestion question{all.pattern, agreed, *topology, layout};
+  const PlanQuestion question{all.pattern, agreed, topology, layout};
   const Hints& used = file.adapter ? file.adapter->hints_for(question, file.fixed_hints, file.hints_edition) : agreed;
   file.counters->adapted = file.adapter && file.adapter->leaves_default();
-  const PlanCache::Answer answer = plans.plan_for({all.pattern, used, *topology, layout});
+  const PlanCache::Answer answer = plans.plan_for({all.pattern, used, topology, layout});
   file.counters->plans_reused += answer.remembered ? 1 : 0;
   if (file.trace && (answer.remembered || !file.trace->keeps_texts())) {
     record(file, TraceKind::kPlan, start, 0, -1, answer.remembered ? "" : "made");
@@ -341,7 +335,7 @@ Task<Status> plan_access(const EngineFile& file, const Channel& channel, Pattern
   const std::uint64_t key = all.choices.layout;
   if (key == 0) layout = {};
   if (key != 0 && !circumstances.all_hold(key)) MERCUTIO_CO_TRY(co_await learn_layout(file, channel, key, layout));
-  agreed.plan = plan_from(file, channel, all, layout);
+  agreed.plan = plan_from(file, all, layout);
   const bool measures = file.adapter && file.adapter->measures();
   last.plan = agreed.plan->exchanges() || measures ? nullptr : agreed.plan;
   last.hints_edition = file.hints_edition;

@@ -55,12 +55,13 @@ class LayoutsByRange : public ::testing::Test {
       engine.plans = &mine.plans;
       engine.layout = &mine.layout;
       engine.counters = &counters;
-      const Channel channel{&comm, mine.operations++ * kTagsPerOperation};
+      const auto arena = arena_of(comm);
+      const Channel channel = channel_of(comm, mine.operations++ * kTagsPerOperation, arena);
       const Access& access = accesses[static_cast<size_t>(comm.rank())].access;
       const auto moved = run(collective(engine, channel, access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       mine.messages = counters.messages;
-    });
+    }, {}, /*shared_memory=*/false);
     EXPECT_EQ(oracle.first_wrong(file.bytes), -1);
     i64 messages = 0;
     for (const Rank& rank : ranks) messages += rank.messages;

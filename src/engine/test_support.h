@@ -257,6 +257,17 @@ inline OwnedAccess random_access(Random& random, Direction direction, i64 most_b
                      random_memory_type(random, bytes));
 }
 
+// What an open file has for the tickets of its operations: the arena of the node, or where not all ranks share memory, one of this rank; null: there is
+// only one rank.
+inline std::shared_ptr<NodeArena> arena_of(Comm& comm) {
+  std::shared_ptr<NodeArena> arena = NodeArena::of(comm);
+  if (!arena && comm.size() > 1) arena = NodeArena::make_private(comm).value();
+  return arena;
+}
+inline Channel channel_of(Comm& comm, i64 tag, const std::shared_ptr<NodeArena>& arena) {
+  return Channel{&comm, tag, arena ? std::make_shared<Ticket>(*arena) : nullptr};
+}
+
 // The possible contents of a file after the writes of all ranks.
 class WriteOracle {
  public:

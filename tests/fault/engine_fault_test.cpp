@@ -70,6 +70,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
     if (shape.slow) top = make_throttled(std::move(top), {.bytes_per_second = 0, .latency_ns = 250'000});
     std::atomic<bool> dirty{false};
     EngineFile engine_file{top.get(), &comm, &hints, nullptr, &dirty, true};
+    const auto arena = arena_of(comm);
     const i64 pitch = kBlock * comm.size() + (shape.holes ? kBlock : 0);
     auto type = make_resized(0, pitch, make_contiguous(kBlock, byte_type()));
     OwnedAccess owned = make_access(shape.direction, make_view(kBlock * comm.rank(), type), 0, kBlock * kBlocks,
@@ -82,9 +83,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
     if (victim == kAll || victim == comm.rank()) storage.fail_at = fail_at;
     auto access = [&](i64 tag) {
       if (!shape.collective) return independent(engine_file, owned.access, shape.atomic ? Locking::kTake : Locking::kNone);
-      Channel channel{&comm, tag};
-      if (auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr) channel.ticket = std::make_shared<Ticket>(*arena);
-      return drive(comm, collective(engine_file, channel, owned.access, {shape.atomic, ok_status()}));
+      return drive(comm, collective(engine_file, channel_of(comm, tag, arena), owned.access, {shape.atomic, ok_status()}));
     };
     Result<i64> result = access(0);
     if (storage.fail_at >= 0 && storage.counts.operations > storage.fail_at) met = true;
@@ -95,7 +94,7 @@ Outcome run_once(const Shape& shape, i64 ranks, i64 victim, i64 fail_at) {
     EXPECT_TRUE(again.ok()) << shape.name << " fail_at " << fail_at;
     EXPECT_TRUE(!again || shape.direction == Direction::kWrite || read_is_right(owned, before, *again));
     outcome.results[static_cast<size_t>(comm.rank())] = std::move(result);
-  }, topology_of(shape, ranks));
+  }, topology_of(shape, ranks), shape.shares_memory);
   EXPECT_TRUE(file.locks.empty());
   EXPECT_EQ(oracle.first_wrong(file.bytes), -1) << shape.name << " fail_at " << fail_at;
   outcome.met = met;

@@ -99,6 +99,7 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& o
     RunListCaches run_lists;
     EngineFile engine_file{&storage, &comm, &hints, nullptr, &dirty, true};
     engine_file.run_lists = &run_lists;
+    const auto arena = arena_of(comm);
     const i64 pitch = kBlock * kRanks + (shape.holes ? kBlock : 0);
     const ViewRef view = make_view(kBlock * comm.rank(), make_resized(0, pitch, make_contiguous(kBlock, byte_type())));
     OwnedAccess owned = make_access(shape.direction, view, 0, kBlock * kBlocks,
@@ -109,10 +110,7 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& o
       oracle.add(owned);
     }
     const auto access = [&](i64 tag) {
-      Channel channel{&comm, tag};
-      const auto arena = shape.shares_memory ? NodeArena::of(comm) : nullptr;
-      if (arena) channel.ticket = std::make_shared<Ticket>(*arena);
-      auto task = collective(engine_file, channel, owned.access, {});
+      auto task = collective(engine_file, channel_of(comm, tag, arena), owned.access, {});
       return run(std::move(task), [&](i64 spins) { comm.backoff(spins); });
     };
     const bool is_victim = comm.rank() == victim;
@@ -128,7 +126,7 @@ void run_access(const Shape& shape, i64 victim, const Shortage& shortage, Ran& o
     EXPECT_TRUE(!again || !reads || read_is_right(owned, before, *again));
     EXPECT_TRUE(!again || !result || *result == *again);
     out.results[static_cast<size_t>(comm.rank())] = std::move(result);
-  }, topology);
+  }, topology, shape.shares_memory);
   EXPECT_TRUE(file.locks.empty());
   EXPECT_EQ(oracle.first_wrong(file.bytes), -1);
 }

@@ -70,7 +70,7 @@ struct Batch {
 
 struct Rank {
   std::unique_ptr<Storage> storage;
-  std::shared_ptr<NodeArena> arena;   // null: operations have no tickets, and keep no run lists
+  std::shared_ptr<NodeArena> arena;
   RunListCaches run_lists;
   PatternMemory patterns;
   std::atomic<bool> dirty{false};
@@ -120,7 +120,6 @@ class FileCase {
     static constexpr i64 kParcels[] = {0, 1, 300, 400, 700};
     hints_.mercutio_parcel_bytes = kParcels[pick(random_, 0, 4)];
     if (pick(random_, 0, 3) == 0) hints_.mercutio_exchange = WantedExchange::kMessages;
-    tickets_ = pick(random_, 0, 1) == 1;
   }
 
   Batch make_batch() {
@@ -183,14 +182,11 @@ class FileCase {
         rank->storage = make_faulty(std::move(rank->storage), plans_.back());
       }
       rank->file = EngineFile{rank->storage.get(), &simulation_->comm(r), &hints_, nullptr, &rank->dirty, true};
-      if (tickets_) {
-        rank->arena = NodeArena::of(simulation_->comm(r));
-        if (!rank->arena) rank->arena = NodeArena::make_private(simulation_->comm(r)).value();
-        rank->file.run_lists = &rank->run_lists;
-        rank->file.patterns = &rank->patterns;
-        rank->file.hints_edition = 1;
-        rank->file.independent_accesses = &rank->watch;
-      }
+      rank->arena = arena_of(simulation_->comm(r));
+      rank->file.run_lists = &rank->run_lists;
+      rank->file.patterns = &rank->patterns;
+      rank->file.hints_edition = 1;
+      rank->file.independent_accesses = &rank->watch;
       ranks_.push_back(std::move(rank));
     }
     if (trouble_ == Trouble::kEntry) {
@@ -208,9 +204,8 @@ class FileCase {
       CollectiveOptions options;
       options.atomic = batch.atomic;
       if (entry_rank_ == r && entry_batch_ == static_cast<i64>(rank.batch)) options.entry = Error{ErrorClass::kArg, "on purpose"};
-      const Channel channel{rank.file.comm, first_tag_ + rank.next_tag, rank.arena ? std::make_shared<Ticket>(*rank.arena) : nullptr};
+      rank.tasks.push_back(collective(rank.file, channel_of(*rank.file.comm, first_tag_ + rank.next_tag, rank.arena), owned.access, options));
       rank.next_tag += kTagsPerOperation;
-      rank.tasks.push_back(collective(rank.file, channel, owned.access, options));
     }
     rank.over.assign(rank.tasks.size(), false);
   }
@@ -299,7 +294,6 @@ class FileCase {
   const i64 first_tag_;
   Simulation* const simulation_;
   Hints hints_;
-  bool tickets_ = false;
   SharedFile file_;
   std::vector<std::shared_ptr<FaultPlan>> plans_;
   i64 entry_batch_ = -1, entry_rank_ = -1;

@@ -71,12 +71,11 @@ TEST_P(ThrottleLimits, LimitsConcurrentRequestsPerServer) {
       const auto type = make_resized(0, 8 * kRanks, make_contiguous(8, byte_type()));
       const i64 bytes = kStripe * kStripes / kRanks;
       OwnedAccess owned = make_access(direction, make_view(8 * comm.rank(), type), 0, bytes, make_contiguous(bytes, byte_type()));
-      Channel channel{&comm, 0};
-      if (auto arena = exchange == WantedExchange::kMessages ? nullptr : NodeArena::of(comm)) channel.ticket = std::make_shared<Ticket>(*arena);
-      auto moved = run(collective(engine_file, channel, owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
+      const auto arena = arena_of(comm);
+      auto moved = run(collective(engine_file, channel_of(comm, 0, arena), owned.access, {}), [&](i64 spins) { comm.backoff(spins); });
       ASSERT_TRUE(moved.ok()) << moved.error().what;
       ASSERT_EQ(*moved, bytes);
-    }, Topology{{0, 0, 1, 1}, {"a", "b"}});
+    }, Topology{{0, 0, 1, 1}, {"a", "b"}}, /*shared_memory=*/exchange != WantedExchange::kMessages);
     EXPECT_GE(servers.requests, kStripes);
     for (const auto& most : servers.most) {
       EXPECT_LE(most, limit);

@@ -291,11 +291,13 @@ i64 OpenFile::bytes_of_run(const AccessCall& call) const {
                                 : move_piece(call.direction, run);
   IndependentAccesses::of_process().note();
   if (!reading && !dirty_.load()) dirty_.store(true);   // now: a sync of another thread meanwhile may have begun before the bytes were there
-  if (call.positioning == Positioning::kIndividual) finish_pointer(taken, moved ? *moved : 0);
-  if (!moved && moved.error().sys_errno == EFAULT) {   // memory of a device, perhaps
+  const bool at_pointer = call.positioning == Positioning::kIndividual;
+  if (!moved && moved.error().sys_errno == EFAULT) {   // memory of a device, perhaps: once more, at the same place
     pass.reset();
-    return access_by_pieces(call, look, entry.cautious());
+    if (at_pointer) call.positioning = Positioning::kExplicit, call.offset = taken.first_etype;
+    moved = access_by_pieces(call, look, entry.cautious());
   }
+  if (at_pointer) finish_pointer(taken, moved ? *moved : 0);
   return moved;
 }
 
@@ -319,7 +321,8 @@ Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautiou
 std::optional<Result<i64>> OpenFile::move_run_together(AccessCall& call, Begun& begun) {
   const i64 bytes = atomic_ ? 0 : bytes_of_run(call);
   if (bytes == 0 || storage_.get() != direct_ || !arena_ || !arena_->whole() || !hold_reserve()) return std::nullopt;
-  if (!attempt([&] { return direct_->flush(); })) return std::nullopt;
+  call.argument_error = attempt([&] { return direct_->flush(); });   // what this rank has kept and can't write: all ranks learn of it
+  if (!call.argument_error) return std::nullopt;
   if (context_.buffers) {
     const Result<DeviceMemoryRef> device = attempt([&] { return context_.buffers->find(call.memory, call.direction); });
     if (!device || *device) return std::nullopt;

@@ -118,6 +118,24 @@ static void calls_fail_on_one(void) {
   unsetenv("MERCUTIO_TEST_FAIL");
 }
 
+// What a rank keeps of earlier writes is written before a collective access: all ranks learn that it can't be.
+static void kept_writes_fail_on_one(void) {
+  MPI_Info info;
+  MPI_File fh;
+  int one = 1, code;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mercutio_write_behind", "enable");
+  CHECK_OK(MPI_File_open(MPI_COMM_WORLD, plain("f"), kNew, info, &fh));
+  MPI_Info_free(&info);
+  CHECK_OK(MPI_File_write_at(fh, 4 * ck_rank, &one, 1, MPI_INT, MPI_STATUS_IGNORE));
+  fail_on_last("flush:28");
+  code = MPI_File_read_at_all(fh, 4 * ck_rank, &one, 1, MPI_INT, MPI_STATUS_IGNORE);
+  CHECK_SAME(code);
+  CHECK_CLASS(code, MPI_ERR_NO_SPACE);
+  unsetenv("MERCUTIO_TEST_FAIL");
+  CHECK_OK(MPI_File_close(&fh));
+}
+
 // All ranks but the first open with what the first one has handed on.
 static void handles_are_handed_on(void) {
   const char *name = plain("f");
@@ -293,6 +311,7 @@ int main(int argc, char **argv) {
   RUN(unusable);
   RUN(open_fails_on_one);
   RUN(calls_fail_on_one);
+  RUN(kept_writes_fail_on_one);
   RUN(handles_are_handed_on);
   RUN(writes_that_others_do_not_see);
   RUN(published_files);

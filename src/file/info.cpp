@@ -113,6 +113,12 @@ void OpenFile::report_adapting() {
   if (context_.hints) context_.hints->sources.forget();   // the next open has it
 }
 
+// Whether these hints of this rank hold already: libraries give those of the open with each view.
+bool OpenFile::holds(const InfoItems& info) const {
+  std::lock_guard lock(mutex_);
+  return info == last_info_;
+}
+
 Status OpenFile::set_info(const InfoItems& info, Status argument_error) {
   Arrival arrival{trace_time()};
   Status done = change_info(info, std::move(argument_error), arrival);
@@ -143,6 +149,7 @@ Status OpenFile::change_info(const InfoItems& info, Status argument_error, Arriv
     hints_ = std::move(changed);
     ++hints_edition_;
     fixed_hints_ = fixed;
+    last_info_ = info;
   }
   if (trace_ && (trace_->wants_hints() || trace_->keeps_steps())) (void)attempt([&] { return trace_hints(), ok_status(); });
   return ok_status();

@@ -149,6 +149,7 @@ Status OpenFile::take_open(WireReader& reader, i64 amode_bits, const OpenCall& c
       if (*buffering == Toggle::kAutomatic) *buffering = Toggle::kEnable;
   }
   hints_ = std::move(hints);
+  last_info_ = call.info;
   for (const AskedHint& asked : from_outside) {
     if (asked.origin.source != HintSource::kMeasured && asked.origin.source != HintSource::kTuner) fix_hint(fixed_hints_, asked.key);
   }

@@ -221,6 +221,7 @@ class OpenFile final : public File {
   bool speaks_of_hints() const;
   void warn_of_conflicts(InfoItems info) const;
   void report_adapting();   // at the end
+  bool holds(const InfoItems& info) const;
   Status change_info(const InfoItems& info, Status argument_error, Arrival& arrival);
   Status make_hints(std::span<const std::byte> message, const InfoItems& info, std::shared_ptr<HintSet>& changed, FixedHints& fixed) const;
   static void apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, const InfoItems& own, HintTime time);
@@ -345,6 +346,7 @@ class OpenFile final : public File {
   std::shared_ptr<const HintSet> hints_ = std::make_shared<HintSet>();
   i64 hints_edition_ = 1;   // of hints_
   FixedHints fixed_hints_;
+  InfoItems last_info_;     // of this rank, which hold
   std::shared_ptr<const FileView> view_;
   DenseView dense_view_;   // of view_; read without the lock
   i64 views_ = 0;    // set so far

@@ -99,6 +99,46 @@ TEST(Tracing, BothWaysTellTheSame) {
   EXPECT_EQ(short_way.steps, long_way.steps);
 }
 
+// How often the hints of a file are told.
+struct HintsTold final : Tracer {
+  std::unique_ptr<TraceSink> file(const FileFacts&) override {
+    struct Forward final : TraceSink {
+      explicit Forward(HintsTold& owner) : owner(owner) {}
+      void record(const TraceEvent&) override {}
+      void note(std::string_view what, std::string_view) override { owner.times += what == "hints"; }
+      HintsTold& owner;
+    };
+    return std::make_unique<Forward>(*this);
+  }
+  std::atomic<i64> times{0};
+};
+
+// HDF5 gives the Info of the open with each view.
+TEST(Tracing, AViewWithTheHintsThatHoldChangesNone) {
+  HintsTold listener;
+  const std::string name = unique_name();
+  on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const bool counts = comm->rank() == 0;
+    const InfoItems at_open = {{"cb_nodes", "2"}}, other = {{"cb_nodes", "1"}};
+    OpenCall call;
+    call.file_name = name;
+    call.amode = kReadWrite;
+    call.info = at_open;
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &listener});
+    const auto told_by = [&](const InfoItems& info) {
+      const i64 before = listener.times;
+      EXPECT_TRUE(file->set_view({0, byte_type(), byte_type(), "native", info}));
+      return counts ? listener.times - before : 0;
+    };
+    EXPECT_EQ(told_by(at_open), 0);
+    EXPECT_EQ(told_by({}), 0);
+    EXPECT_EQ(told_by(other), counts ? 1 : 0);
+    EXPECT_EQ(told_by(other), 0);
+    EXPECT_EQ(told_by(at_open), counts ? 1 : 0);
+    EXPECT_TRUE(file->close().ok());
+  });
+}
+
 constexpr std::chrono::nanoseconds kLateBy = std::chrono::milliseconds(50);
 
 // How long each collective call waited, and how many short calls there were.

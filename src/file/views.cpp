@@ -138,7 +138,7 @@ Status OpenFile::change_view(ViewCall call, Arrival& arrival) {
     if (result) made = std::move(*result);
     if (!result) mine = result.error();
   }
-  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(call.datarep), call.info.empty() ? 0 : 1,
+  i64 lowest[] = {made ? made->view->etype->extent() : 0, hash_of(call.datarep), call.info.empty() || holds(call.info) ? 0 : 1,
                   made && !made->view->contiguous() ? 1 : 0};
   i64 highest[4] = {};
   const auto check_same = [&]() -> Status {

@@ -71,20 +71,12 @@ Channel OpenFile::blocking_channel() {
   return channel;
 }
 
-Status OpenFile::agreed(Status mine, Arrival* arrival) {
-  const Channel channel = blocking_channel();
-  if (!arrival) return wait_for(agree(channel, std::move(mine)));
-  const i64 start_ns = arrival->start_ns;
-  i64 work[] = {start_ns > 0 ? start_ns - now_ns() + arrival->waited_ns : 0};   // the lowest is that of the rank that had most to do
-  Status all = wait_for(agree(channel, std::move(mine), work));
-  if (start_ns > 0) arrival->late_ns = std::max<i64>(0, now_ns() - start_ns + work[0]);
-  return all;
-}
+Status OpenFile::agreed(Status mine, Arrival* arrival) { return agreed_range(std::move(mine), {}, {}, nullptr, arrival); }
 
 Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64> highest, const ActionOfRankZero& action, Arrival* arrival) {
   // One reduction to minima: the maximum of v is the complement of the minimum of ~v.
   i64 room[kMostAgreedValues];
-  const size_t work = 2 * lowest.size();   // where the time of each rank's work is, if anybody asks for it: as in agreed()
+  const size_t work = 2 * lowest.size();   // where the time of each rank's work is, if anybody asks: the lowest is that of the rank that had most to do
   const std::span<i64> values(room, work + (arrival ? 1 : 0));
   const i64 start_ns = arrival ? arrival->start_ns : 0;
   if (arrival) values[work] = start_ns > 0 ? start_ns - now_ns() + arrival->waited_ns : 0;
@@ -98,6 +90,7 @@ Status OpenFile::agreed_range(Status mine, std::span<i64> lowest, std::span<i64>
     values[2 * i] = lowest[i];
     values[2 * i + 1] = ~lowest[i];
   }
+  (void)hold_reserve();   // complete again, if there is memory, where earlier calls have used it: from here on other ranks wait for this one
   const Channel channel = blocking_channel();
   if (!action) {
     MERCUTIO_TRY(wait_for(agree(channel, std::move(mine), values)));

@@ -137,7 +137,7 @@ class Noting final : public Storage {
 // An atomic access. Others see it when it ends.
 class AtomicTurn final : public HeldLock {
  public:
-  AtomicTurn(Storage* alone, std::unique_ptr<HeldLock> turn) : alone_(alone), turn_(std::move(turn)) {}
+  AtomicTurn(std::shared_ptr<Storage> alone, std::unique_ptr<HeldLock> turn) : alone_(std::move(alone)), turn_(std::move(turn)) {}
   ~AtomicTurn() override { (void)end(); }
   Status release() override { return end(); }
 
@@ -148,7 +148,7 @@ class AtomicTurn final : public HeldLock {
     const Status given_back = mercutio::release(std::exchange(turn_, nullptr));
     return published ? given_back : published;
   }
-  Storage* const alone_;   // null: the file is open on one rank
+  const std::shared_ptr<Storage> alone_;   // null: the file is open on one rank
   std::unique_ptr<HeldLock> turn_;
 };
 
@@ -172,23 +172,23 @@ class PublishedFile final : public Published {
   void lose_own(i64 begin, i64 end) override { own_.lose(begin, end); }
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
-    if (alone_) return alone_->read(pieces);
+    if (const auto alone = this->alone()) return alone->read(pieces);
     return any_own() ? read_with_own(pieces) : inner_->read(pieces);
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
-    if (alone_) return alone_->write(pieces);
+    if (const auto alone = this->alone()) return alone->write(pieces);
     begin_write(pieces);
     return inner_->write(pieces);
   }
   std::unique_ptr<Transfer> start(Direction direction, std::vector<IoPiece> pieces) override {
-    if (alone_ || (direction == Direction::kRead && any_own())) return Storage::start(direction, std::move(pieces));
+    if (alone() || (direction == Direction::kRead && any_own())) return Storage::start(direction, std::move(pieces));
     if (direction == Direction::kWrite) begin_write(pieces);
     return inner_->start(direction, std::move(pieces));
   }
   Result<i64> size() override {
-    if (alone_) {
-      MERCUTIO_TRY(alone_->refresh());
-      return alone_->size();
+    if (const auto alone = this->alone()) {
+      MERCUTIO_TRY(alone->refresh());
+      return alone->size();
     }
     MERCUTIO_LET(i64 bytes, inner_->size());
     bytes = std::max(bytes, own_.end());
@@ -219,7 +219,8 @@ class PublishedFile final : public Published {
   Status refresh() override {
     own_.forget();
     MERCUTIO_TRY(inner_->refresh());
-    return alone_ ? alone_->refresh() : ok_status();
+    const auto alone = this->alone();
+    return alone ? alone->refresh() : ok_status();
   }
   Status close() override {
     leave();
@@ -229,19 +230,22 @@ class PublishedFile final : public Published {
   }
 
   void begin_atomic(std::unique_ptr<Storage> alone, TakeTurn take_turn) override {
-    alone_ = std::move(alone);
+    exchange_alone(std::move(alone));
     begin_turns(std::move(take_turn));
   }
+  // What atomic accesses have written is published. One that is still under way closes what it uses when it ends.
   Status end_atomic() override {
     end_turns();
-    const std::unique_ptr<Storage> alone = std::move(alone_);
-    return alone ? alone->close() : ok_status();
+    const std::shared_ptr<Storage> alone = exchange_alone(nullptr);
+    return alone && alone.use_count() == 1 ? alone->close() : ok_status();
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    if (!takes_turns()) return inner_->lock(begin, end, exclusive);
-    MERCUTIO_LET(auto turn, Turned::lock(begin, end, exclusive));
-    auto held = std::make_unique<AtomicTurn>(alone_.get(), std::move(turn));
-    if (alone_) MERCUTIO_TRY(alone_->refresh());
+    const std::shared_ptr<const TakeTurn> take = turn();
+    if (!take) return inner_->lock(begin, end, exclusive);
+    const std::shared_ptr<Storage> alone = this->alone();
+    MERCUTIO_LET(auto turn, (*take)());
+    auto held = std::make_unique<AtomicTurn>(alone, std::move(turn));
+    if (alone) MERCUTIO_TRY(alone->refresh());
     return std::unique_ptr<HeldLock>(std::move(held));
   }
 
@@ -271,6 +275,15 @@ class PublishedFile final : public Published {
     return moved;
   }
 
+  std::shared_ptr<Storage> alone() const {
+    std::lock_guard lock(alone_mutex_);
+    return alone_;
+  }
+  std::shared_ptr<Storage> exchange_alone(std::shared_ptr<Storage> alone) {
+    std::lock_guard lock(alone_mutex_);
+    return std::exchange(alone_, std::move(alone));
+  }
+
   friend class PublishedFiles;
   template <class Visit>
   void others(Visit visit) const {
@@ -295,7 +308,8 @@ class PublishedFile final : public Published {
   const i64 number_;
   PublishedFiles* const files_;
   std::atomic<bool> wrote_{false};   // since it was published
-  std::unique_ptr<Storage> alone_;   // in atomic mode, unless this is the only rank
+  mutable std::mutex alone_mutex_;
+  std::shared_ptr<Storage> alone_ MERCUTIO_GUARDED_BY(alone_mutex_);   // in atomic mode, unless this is the only rank
 };
 
 void PublishedFiles::add(PublishedFile& file) {

@@ -36,7 +36,7 @@ class Published : public Turned {
   // Whether this process has written the file through opens of its own, and they haven't published that. sync() makes them.
   virtual bool written_alone() = 0;
 
-  // No access is under way. `alone` is null where the file is open on one rank only.
+  // `alone` is null where the file is open on one rank only. Accesses of other threads may be under way.
   virtual void begin_atomic(std::unique_ptr<Storage> alone, TakeTurn take_turn) = 0;
   virtual Status end_atomic() = 0;
 };

@@ -5,7 +5,10 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <utility>
+
+#include "base/thread_annotations.h"
 
 #include "storage/forwarding.h"
 
@@ -16,29 +19,38 @@ class Turned : public Forwarding {
   using TakeTurn = std::function<Result<std::unique_ptr<HeldLock>>()>;
   explicit Turned(std::unique_ptr<Storage> inner) : Forwarding(std::move(inner)) {}
 
-  // No access is under way. Until end_turns(), a lock is a turn.
-  void begin_turns(TakeTurn take_turn) { take_turn_ = std::move(take_turn); }
-  void end_turns() { take_turn_ = nullptr; }
+  // Until end_turns(), a lock is a turn. Accesses of other threads may be under way: each goes on as it began.
+  void begin_turns(TakeTurn take_turn) { set_turn(std::make_shared<const TakeTurn>(std::move(take_turn))); }
+  void end_turns() { set_turn(nullptr); }
 
   Status close() override {
     end_turns();
     return inner_->close();
   }
   Result<std::unique_ptr<HeldLock>> lock(i64 begin, i64 end, bool exclusive) override {
-    return takes_turns() ? take_turn_() : inner_->lock(begin, end, exclusive);
+    const std::shared_ptr<const TakeTurn> take = turn();
+    return take ? (*take)() : inner_->lock(begin, end, exclusive);
   }
   Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
-    return takes_turns() ? lock(begin, end, exclusive) : inner_->try_lock(begin, end, exclusive);
+    return turn() ? lock(begin, end, exclusive) : inner_->try_lock(begin, end, exclusive);
   }
   std::optional<Result<i64>> move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) override {
-    return takes_turns() ? std::nullopt : inner_->move_locked(direction, pieces, begin, end);
+    return turn() ? std::nullopt : inner_->move_locked(direction, pieces, begin, end);
   }
 
  protected:
-  bool takes_turns() const { return take_turn_ != nullptr; }
+  std::shared_ptr<const TakeTurn> turn() const {   // null: ranks take no turns
+    std::lock_guard lock(mutex_);
+    return take_turn_;
+  }
 
  private:
-  TakeTurn take_turn_;
+  void set_turn(std::shared_ptr<const TakeTurn> take) {
+    std::lock_guard lock(mutex_);
+    take_turn_ = std::move(take);
+  }
+  mutable std::mutex mutex_;
+  std::shared_ptr<const TakeTurn> take_turn_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
 }  // namespace mercutio

@@ -112,21 +112,25 @@ bool is_local(const JobFile& file) {
   return std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
 }
 
-double io_rate(const Job& job, Direction direction) {
-  i64 bytes = 0, longest = 0;
+double access_seconds(const Job& job, Direction direction) {
+  i64 longest = 0;
   std::vector<i64> ns(job.traces.size());
   for (const JobFile& file : job.files) {
-    for (const bool collective : {false, true}) {
-      bytes += of(file.all, direction, collective).bytes;
-      for (std::size_t rank = 0; rank < ns.size(); ++rank) ns[rank] += of(file.by_rank[rank], direction, collective).ns;
-    }
+    for (std::size_t rank = 0; rank < ns.size(); ++rank) ns[rank] += of(file.by_rank[rank], direction, false).ns + of(file.by_rank[rank], direction, true).ns;
   }
   for (std::size_t rank = 0; rank < ns.size(); ++rank) {
     const PieceHeader& header = job.traces[rank].header;
     const i64 busy = header.busy_ns[direction == Direction::kWrite ? 1 : 0] / header.members;
     longest = std::max(longest, busy > 0 ? busy : ns[rank]);
   }
-  return longest > 0 ? static_cast<double>(bytes) / seconds_of(longest) : 0;
+  return seconds_of(longest);
+}
+
+double io_rate(const Job& job, Direction direction) {
+  i64 bytes = 0;
+  for (const JobFile& file : job.files) bytes += of(file.all, direction, false).bytes + of(file.all, direction, true).bytes;
+  const double seconds = access_seconds(job, direction);
+  return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
 }
 
 // The part of the written bytes that no page was there for, but for pages from earlier jobs.

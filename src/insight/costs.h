@@ -36,7 +36,9 @@ double setting_seconds(const FileTotals& one);
 double between_calls(const JobFile& file);
 // Whether writes go to the node's page cache.
 bool is_local(const JobFile& file);
-// Bytes that the program moved, per second of the rank that spent most time with such accesses, those side by side once; 0 without any.
+// Of the rank that spent most time with such accesses, those side by side once.
+double access_seconds(const Job& job, Direction direction);
+// Bytes that the program moved, per second of that rank; 0 without any.
 double io_rate(const Job& job, Direction direction);
 // Bytes per second and rank of the job's own large requests to this type of file system.
 double rate_of(const Job& job, const JobFile& file, Direction direction);

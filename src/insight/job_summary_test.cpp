@@ -74,6 +74,19 @@ TEST(JobSummary, SumsAreExactWhateverTheNumberOfRanks) {
   EXPECT_EQ(summary.totals(1).bytes(), expected);
 }
 
+// The rules see 64 of the ranks; rates are of all.
+TEST(JobSummary, RatesAreThoseOfAllRanks) {
+  std::vector<RankTrace> traces;
+  for (i64 rank = 0; rank < 2000; ++rank) {
+    traces.push_back(trace_of(rank, 2000, 1, [rank](i64, FileTotals& totals) {
+      calls(totals.of(Direction::kWrite, true), 4, 1000, 2 * kSecond);
+      if (rank == 7) calls(totals.of(Direction::kRead, false), 10, 1000, kSecond / 2);
+    }));
+  }
+  const std::string line = job_line(merged(traces, 1), traces.front(), {});
+  EXPECT_NE(line.find(R"("read":10000,"written":8000000,"read_rate":20000,"write_rate":4e+06,)"), std::string::npos) << line;
+}
+
 // One of 4,096 ranks does it all: that is what the group of its own is for.
 TEST(JobSummary, KeepsTheRankThatIsUnlikeTheOthers) {
   std::vector<RankTrace> traces;

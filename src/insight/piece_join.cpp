@@ -25,12 +25,12 @@ void delay_bins(RankTrace& trace, i64 ns) {
   trace.bins.insert(trace.bins.begin(), by, TimeBin());
 }
 
-// All times count from an earlier moment.
+// All times count from an earlier moment, but for the end: that says how long the rank ran, whatever the clocks of nodes say.
 void delay(RankTrace& trace, i64 ns) {
   if (ns <= 0) return;
   PieceHeader& header = trace.header;
   header.wall_start_ns -= ns;
-  for (i64* const time : {&header.end_ns, &header.last_ns}) *time += *time > 0 ? ns : 0;
+  header.last_ns += header.last_ns > 0 ? ns : 0;
   for (FileRecord& file : trace.files) {
     for (i64* const time : {&file.totals.first_ns, &file.totals.last_ns}) *time += *time > 0 ? ns : 0;
   }

@@ -1,4 +1,5 @@
 // Counts of each file as text, with the words of MPICH_MPIIO_STATS where they are the same thing.
+#include <algorithm>
 #include <cinttypes>
 #include <cstdio>
 
@@ -15,10 +16,16 @@ void add_line(std::string& out, const char* name, const std::string& value) {
   out += line + value + "\n";
 }
 
-i64 ranks_that(const Job& job, const JobFile& file, i64 (*count)(const FileTotals&, Direction), Direction way) {
+// Of several ranks in one trace it isn't known which made the calls.
+std::string ranks_that(const Job& job, const JobFile& file, i64 (*count)(const FileTotals&, Direction), Direction way) {
   i64 ranks = 0;
-  for (std::size_t i = 0; i < job.traces.size(); ++i) ranks += count(file.sum(i), way) > 0 ? job.traces[i].header.members : 0;
-  return ranks;
+  bool sure = true;
+  for (std::size_t i = 0; i < job.traces.size(); ++i) {
+    const i64 most = std::clamp<i64>(count(file.sum(i), way), 0, job.traces[i].header.members);
+    ranks += most;
+    sure = sure && most <= 1;
+  }
+  return (sure ? "" : "at most ") + std::to_string(ranks);
 }
 
 i64 alone(const FileTotals& one, Direction way) { return of(one, way, false).calls; }
@@ -33,8 +40,8 @@ void add_direction(std::string& out, const Job& job, const JobFile& file, Direct
   const auto number = [](i64 value) { return std::to_string(value); };
   add_line(out, write ? "independent writes" : "independent reads", number(independent.calls));
   add_line(out, write ? "collective writes" : "collective reads", number(collective.calls));
-  add_line(out, write ? "independent writers" : "independent readers", number(ranks_that(job, file, alone, way)));
-  add_line(out, write ? "ranks that write storage" : "ranks that read storage", number(ranks_that(job, file, requests, way)));
+  add_line(out, write ? "independent writers" : "independent readers", ranks_that(job, file, alone, way));
+  add_line(out, write ? "ranks that write storage" : "ranks that read storage", ranks_that(job, file, requests, way));
   add_line(out, write ? "total bytes for writes" : "total bytes for reads",
            number(independent.bytes + collective.bytes) + " = " + bytes_text(static_cast<double>(independent.bytes + collective.bytes)));
   add_line(out, write ? "system writes" : "system reads", number(storage.calls));

@@ -147,6 +147,25 @@ TEST(Verdict, CountsOfFilesAreText) {
   EXPECT_EQ(text.find("reads"), std::string::npos) << text;
 }
 
+// Those in one trace may all have made its calls, or a few of them.
+TEST(Verdict, CountsOfJoinedRanksAreBounds) {
+  const auto counts = [](i64 calls) {
+    RankTrace alone, joined;
+    for (RankTrace* const trace : {&alone, &joined}) {
+      trace->header.ranks = 500, trace->header.bin_ns = 1;
+      trace->files.resize(1);
+      trace->files[0].name[0] = 'f';
+    }
+    joined.header.rank = 1, joined.header.members = 499;
+    alone.files[0].totals.of(Direction::kRead, false).calls = 1000;
+    joined.files[0].totals.of(Direction::kRead, false).calls = calls;
+    return file_counts(job_of({alone, joined}));
+  };
+  EXPECT_NE(counts(1000).find("|   independent readers        = at most 500\n"), std::string::npos) << counts(1000);
+  EXPECT_NE(counts(7).find("|   independent readers        = at most 8\n"), std::string::npos) << counts(7);
+  EXPECT_NE(counts(1).find("|   independent readers        = 2\n"), std::string::npos) << counts(1);
+}
+
 TEST(Verdict, HasAtMostTwentyLinesAndSaysWhatToDo) {
   const std::string text = verdict(job_with(4, [](i64, FileTotals& f) {
     calls(f.of(Direction::kWrite, false), 100'000, 64, 4 * kSecond);

@@ -328,7 +328,8 @@ class Maker {
     const i64 last = std::max(step.offset, step.offset + step.stride * (i64{calls} - 1));
     i64 end = 0;
     if (__builtin_mul_overflow(last, view.etype_bytes, &end) || __builtin_add_overflow(end, step.bytes, &end) || end > view.type->stream_bytes()) return;
-    file.needed_bytes = std::max(file.needed_bytes, view.displacement + view.type->offset_of(end - 1) + 1);
+    if (__builtin_add_overflow(view.type->offset_of(end - 1), i64{1}, &end) || __builtin_add_overflow(end, view.displacement, &end)) return;
+    file.needed_bytes = std::max(file.needed_bytes, end);
   }
 
   void write_head() {

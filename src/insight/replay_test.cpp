@@ -130,6 +130,18 @@ TEST(Replay, ViewsAreTypesAndReadFilesHaveASize) {
   EXPECT_EQ(replay->files[0].needed_bytes, 100 + 64 + 16 + 8);
 }
 
+// As a trace from elsewhere may say. Sanitizers see what it would do to the sum.
+TEST(Replay, NoFileReachesBeyondTheLargestOffset) {
+  Rank a(0, 1);
+  a.open("data", "rdonly");
+  a.view(INT64_MAX - 8, contiguous_bytes());
+  a.access(false, true, 0, 8);
+  a.access(false, true, 100, 16);
+  const auto replay = make_replay(job_of_ranks({&a}));
+  ASSERT_TRUE(replay.ok());
+  EXPECT_EQ(replay->files[0].needed_bytes, INT64_MAX);
+}
+
 TEST(Replay, EndsForAllRanksWhereOneIsCut) {
   RecorderOptions few;
   few.steps = 3;

@@ -142,13 +142,6 @@ void join_maps(RankTrace& mine, const RankTrace& other, const std::vector<i64>& 
   }
 }
 
-// What says in which file it is must say one that is there.
-bool sound(const RankTrace& trace) {
-  const auto there = [&](const auto& one) { return i64{one.file} < static_cast<i64>(trace.files.size()); };
-  return std::all_of(trace.texts.begin(), trace.texts.end(), there) && std::all_of(trace.events.begin(), trace.events.end(), there) &&
-         std::all_of(trace.maps.begin(), trace.maps.end(), there);
-}
-
 std::vector<std::byte> heap_of(const std::vector<TraceText>& texts) {
   std::vector<std::byte> heap;
   for (const TraceText& text : texts) {
@@ -173,8 +166,13 @@ void append(std::vector<std::byte>& out, Section& section, const std::vector<Rec
 
 }  // namespace
 
+bool sound(const RankTrace& trace) {
+  const auto there = [&](const auto& one) { return i64{one.file} < static_cast<i64>(trace.files.size()); };
+  return std::all_of(trace.texts.begin(), trace.texts.end(), there) && std::all_of(trace.events.begin(), trace.events.end(), there) &&
+         std::all_of(trace.maps.begin(), trace.maps.end(), there);
+}
+
 void join(RankTrace& mine, RankTrace other) {
-  if (!sound(mine) || !sound(other)) return;
   drop_steps(mine);
   drop_steps(other);
   const i64 later = other.header.wall_start_ns - mine.header.wall_start_ns;

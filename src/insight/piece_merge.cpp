@@ -26,6 +26,7 @@ class Block {
   Status add(ConstBytes pieces) {
     MERCUTIO_LET(std::vector<RankTrace> found, parse_trace(pieces));
     for (RankTrace& trace : found) {
+      if (!sound(trace)) continue;   // it is missing
       for (EventRecord& event : trace.events) event.member = static_cast<std::uint16_t>(event.member + trace.header.first_rank - first_rank_);
       trace.header.first_rank = first_rank_;
       traces_.push_back(std::move(trace));

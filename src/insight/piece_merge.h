@@ -35,7 +35,9 @@ class PieceMover {
 // and nothing on the others.
 Result<std::vector<std::byte>> merge_pieces(PieceMover& mover, i64 rank, i64 ranks, std::vector<std::byte> mine);
 
-// The sums of both, whose events count from the same rank. Steps and sketches are those of single ranks: they go.
+// What says in which file it is says one that is there.
+bool sound(const RankTrace& trace);
+// The sums of both, which are sound, and whose events count from the same rank. Steps and sketches are those of single ranks: they go.
 void join(RankTrace& mine, RankTrace other);
 std::vector<std::byte> encoded(const RankTrace& trace);   // as parse_trace reads it
 

@@ -53,6 +53,7 @@ struct Program {
   i64 ranks = 4, calls = 300, files = 1;
   i64 late = -1;     // waits for nobody
   i64 silent = -1;   // recorded nothing
+  i64 damaged = -1;  // its events are in a file that isn't there
 };
 constexpr i64 kBlock = 1000, kCallNs = 1'000'000;
 
@@ -99,6 +100,12 @@ Bytes2 piece_of(const Program& program, i64 rank, i64* mapped = nullptr) {
   return recorder->snapshot_within(MergePlan(program.ranks).piece_bytes);
 }
 
+void damage(Bytes2& piece) {
+  RankTrace trace = std::move(parse_trace(piece)->front());
+  for (EventRecord& event : trace.events) event.file = 1000;
+  piece = encoded(trace);
+}
+
 struct Merged {
   Mail mail;
   Bytes2 file;
@@ -109,6 +116,7 @@ Merged merged(const Program& program) {
   for (i64 rank = program.ranks - 1; rank >= 0; --rank) {
     MailMover mover(out.mail, rank);
     Bytes2 mine = rank == program.silent ? Bytes2() : piece_of(program, rank, &out.most_mapped);
+    if (rank == program.damaged) damage(mine);
     out.longest_piece = std::max(out.longest_piece, static_cast<i64>(mine.size()));
     auto all = merge_pieces(mover, rank, program.ranks, std::move(mine));
     EXPECT_TRUE(all.ok());
@@ -234,6 +242,16 @@ TEST(PieceMerge, ARankThatRecordedNothingIsMissing) {
     EXPECT_FALSE(job.finished);
     EXPECT_NE(verdict(job).find("1 rank left nothing"), std::string::npos);
   }
+}
+
+// Not those that it would be joined with.
+TEST(PieceMerge, ARankWhosePieceIsDamagedIsMissing) {
+  Program program;
+  program.ranks = 1500, program.calls = 10, program.damaged = 5;
+  const Job job = job_in(merged(program).file);
+  EXPECT_EQ(job.known_ranks, program.ranks - 1);
+  ASSERT_EQ(job.files.size(), 1u);
+  EXPECT_EQ(job.files[0].all.bytes(), (program.ranks - 1) * program.calls * kBlock);
 }
 
 TEST(PieceMerge, ARankThatDoesNotAnswerIsAnError) {

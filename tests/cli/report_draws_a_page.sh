@@ -65,4 +65,12 @@ for trace in wrong.traces[:20]:
 drawn = [charts.heat_matrix(job, 2, max(trace["bin_ns"] for trace in job.traces), job.shifts_ns()) for job in (right, wrong)]
 assert (drawn[0] != drawn[1]).mean() < 0.01, drawn
 assert {event["start"] < right.seconds for _, event in wrong.events()} == {True}
+# Rows are of as many ranks each, however many have become one trace: 4 traces of 1, 7, 2 and 2 ranks are 4 rows of 3.
+few = Job(json.load(open("joined.json")))
+few.members, few.known_ranks = [1, 7, 2, 2], 12
+assert charts.ranks_of_row(few) == 3 and charts.ranks_label(few) == "ranks, 3 a bar"
+assert abs(charts.by_row(few, [10, 70, 2, 4]) - [30, 30, 21, 5]).max() < 1e-9, charts.by_row(few, [10, 70, 2, 4])
+drawn = charts.heat_matrix(few, 2, few.traces[0]["bin_ns"], few.shifts_ns())
+wrote = [sum(row[2] for row in trace["bins"]) for trace in few.traces]
+assert abs(drawn.sum(axis=1) / charts.by_row(few, wrote) - 1).max() < 1e-9, drawn.sum(axis=1)
 END

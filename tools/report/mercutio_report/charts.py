@@ -79,21 +79,27 @@ def waterfall(job):
     return as_svg(figure)
 
 
-def shrink(matrix, rows, columns):
-    """Sums of neighbouring cells, so that no side is longer than asked."""
-    for side, most in ((0, rows), (1, columns)):
-        step = -(-matrix.shape[side] // most)
-        if step > 1:
-            starts = np.arange(0, matrix.shape[side], step)
-            matrix = np.add.reduceat(matrix, starts, axis=side)
-    return matrix
+def fewer_columns(matrix):
+    """Sums of neighbouring columns, so that there are not too many."""
+    step = -(-matrix.shape[1] // MOST_COLUMNS)
+    return np.add.reduceat(matrix, np.arange(0, matrix.shape[1], step), axis=1) if step > 1 else matrix
 
 
-def ranks_of_bar(job):
+def ranks_of_row(job):
     """How many ranks a row or a bar of a picture stands for."""
-    traces_of_bar = -(-len(job.traces) // MOST_ROWS)
-    bars = -(-len(job.traces) // traces_of_bar)
-    return -(-job.known_ranks // bars)
+    return -(-job.known_ranks // min(MOST_ROWS, len(job.traces)))
+
+
+def by_row(job, values):
+    """Of each trace's values, the sums for each row. What one trace has of several ranks is as if each of them had the same."""
+    ends = np.cumsum(job.members)
+    edges = np.arange(0, job.known_ranks, ranks_of_row(job))[:, None]
+    inside = np.minimum(ends, edges + ranks_of_row(job)) - np.maximum(ends - job.members, edges)
+    return np.clip(inside, 0, None) / job.members @ values
+
+
+def ranks_label(job):
+    return f"ranks, {ranks_of_row(job)} a bar" if ranks_of_row(job) > 1 else "rank"
 
 
 def heat_matrix(job, column, width_ns, shift):
@@ -105,7 +111,7 @@ def heat_matrix(job, column, width_ns, shift):
             continue
         places = ((np.arange(values.size) * trace["bin_ns"] + shift[row]) // width_ns).astype(int)
         np.add.at(matrix[row], np.clip(places, 0, bins - 1), values)
-    return shrink(matrix, MOST_ROWS, MOST_COLUMNS)
+    return by_row(job, fewer_columns(matrix))
 
 
 def heat_map(job):
@@ -115,13 +121,15 @@ def heat_map(job):
     maps = [(title, matrix / (job.seconds / matrix.shape[1]) * 1e-6) for title, matrix in maps if matrix.max() > 0]
     if not maps:
         return None
+    of_row = ranks_of_row(job)
     figure, axes = plt.subplots(len(maps), 1, figsize=(9, 0.8 + 1.7 * len(maps)), squeeze=False, sharex=True)
     for axis, (title, matrix) in zip(axes[:, 0], maps):
         shown = np.ma.masked_equal(matrix, 0)
         low, high = float(shown.min()), float(shown.max())
         norm = LogNorm(low, high) if high > 1.01 * low else None
         image = axis.imshow(shown, aspect="auto", interpolation="nearest", cmap="viridis", norm=norm,
-                            extent=(0, job.seconds, job.known_ranks - 0.5, -0.5))
+                            extent=(0, job.seconds, len(matrix) * of_row - 0.5, -0.5))
+        axis.set_ylim(job.known_ranks - 0.5, -0.5)
         axis.set_title(title)
         axis.set_ylabel("rank")
         axis.yaxis.get_major_locator().set_params(integer=True)
@@ -129,8 +137,7 @@ def heat_map(job):
         bar.set_label("MB/s")
         bar.ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
         bar.ax.yaxis.set_minor_formatter(NullFormatter())
-    rows = ranks_of_bar(job)
-    axes[-1, 0].set_xlabel("seconds since MPI_Init; colour: MB/s" + (f" of {rows} ranks" if rows > 1 else " of a rank"))
+    axes[-1, 0].set_xlabel("seconds since MPI_Init; colour: MB/s" + (f" of {of_row} ranks" if of_row > 1 else " of a rank"))
     return as_png(figure, "Bytes over time and ranks")
 
 
@@ -210,7 +217,7 @@ def load(job):
                       for way in ("read", "write")], dtype=float)
     if ranks.max(initial=0) == 0:
         return None
-    ranks = shrink(ranks, 2, MOST_ROWS)
+    ranks = by_row(job, ranks.T).T
     servers = server_bytes(job)
     figure, axes = plt.subplots(1, 2 if servers else 1, figsize=(9, 2.4), squeeze=False)
     axis = axes[0, 0]
@@ -218,7 +225,7 @@ def load(job):
     for values, bottom, colour, label in ((ranks[0], 0, READ, "read"), (ranks[1], ranks[0], WRITE, "written")):
         if values.any():
             axis.bar(places, values, bottom=bottom, color=colour, label=label)
-    axis.set_xlabel("rank" if ranks.shape[1] == job.known_ranks else f"ranks, {ranks_of_bar(job)} a bar")
+    axis.set_xlabel(ranks_label(job))
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2)
     byte_axis(axis.yaxis)
@@ -312,14 +319,14 @@ def by_rank(job):
     if not any(values.any() for values in spent.values()):
         return None
     figure, axis = plt.subplots(figsize=(9, 2.6))
-    bottom, members = 0, shrink(np.array([job.members]), 1, MOST_ROWS)[0]
+    bottom, members = 0, by_row(job, np.array(job.members))
     for name, values in spent.items():
         if values.sum() <= 0:
             continue
-        values = shrink(values[None, :], 1, MOST_ROWS)[0] / members
+        values = by_row(job, values) / members
         axis.bar(np.arange(values.size), values, 1.0 if values.size > 32 else 0.8, bottom=bottom, color=COLOURS[name], hatch=HATCHES.get(name), label=PHASE_LABELS[name], linewidth=0)
         bottom = bottom + values
-    axis.set_xlabel("rank" if members.size == job.known_ranks else f"ranks, {ranks_of_bar(job)} a bar")
+    axis.set_xlabel(ranks_label(job))
     axis.set_ylabel("seconds")
     axis.xaxis.get_major_locator().set_params(integer=True)
     axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False, fontsize=8)

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 
 from mercutio_tune import command, files, profile, space as spaces   # noqa: E402
-from mercutio_tune.runs import CommandRunner, NotApplied, Process, Run, RunError, TooLong, digest, local_path   # noqa: E402
+from mercutio_tune.runs import CommandRunner, NotApplied, PatternRunner, Process, Run, RunError, TooLong, digest, local_path   # noqa: E402
 from mercutio_tune.search import Search   # noqa: E402
 from mercutio_tune.verify import Pairs, sign_test   # noqa: E402
 
@@ -353,6 +353,17 @@ END
         self.addCleanup(os.environ.pop, "IGNORED")
         with self.assertRaisesRegex(NotApplied, "do not reach the program"):
             runner.run({"cb_nodes": "1"})
+
+    def test_a_pattern_is_replayed_where_its_files_were(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(self.folder.name)
+        os.makedirs("away/out")
+        Path("mercutio").write_text(self.COMMAND)
+        os.chmod("mercutio", 0o755)
+        Path("trace").write_text(json.dumps(dict(job(), run={"directory": os.path.abspath("away")})))
+        runner = PatternRunner("./mercutio", ".", "*", "trace", [], None)
+        self.addCleanup(runner.data.cleanup)
+        self.assertEqual(os.path.dirname(runner.data.name), os.path.abspath("away/out"))
 
     def test_names_and_digests(self):
         self.assertEqual(local_path("ufs:/scratch/a"), "/scratch/a")

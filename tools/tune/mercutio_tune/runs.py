@@ -246,8 +246,7 @@ class PatternRunner(Runner):
         super().__init__(mercutio, folder, glob)
         self.pattern, self.launcher = os.path.abspath(pattern), launcher
         self.job = self.report(pattern)
-        name = local_path(self.job["files"][0]["name"])
-        base = os.path.abspath(place or os.path.dirname(name))
+        base = os.path.abspath(place or os.path.dirname(path_of(self.job, self.job["files"][0]["name"])))
         try:
             self.data = tempfile.TemporaryDirectory(prefix="mercutio-tune.", dir=base)
         except OSError as error:

@@ -33,6 +33,23 @@ for option in --html --perfetto; do   # as on a full disk
   equals "$code" 1
   equals "$text" "mercutio report: cut: File too large"
   [ ! -e cut ] || fail "half a file is left"
+  echo earlier >kept
+  if (ulimit -f 8; "$python" "$TEST_BUILD/share/mercutio/report/report.py" small.json "$option" kept 2>/dev/null); then fail "a cut file is none"; fi
+  equals "$(cat kept)" earlier
+  equals "$(echo cut* kept*)" "cut* kept"
+  ln -sf kept link
+  "$python" "$TEST_BUILD/share/mercutio/report/report.py" small.json "$option" link
+  [ -L link ] || fail "a link was replaced, and not what it leads to"
+  { "$python" "$TEST_BUILD/share/mercutio/report/report.py" small.json "$option" /dev/stdout; echo behind; } >>stream
+  equals "$(tail -c 7 stream)" behind
+  equals "$(head -c -7 stream | cksum)" "$(cksum <kept)"
+  rm stream
+  mkfifo pipe
+  cat pipe >piped &
+  "$python" "$TEST_BUILD/share/mercutio/report/report.py" small.json "$option" pipe
+  wait "$!"
+  cmp piped kept || fail "a pipe got something else"
+  rm pipe link
 done
 lacks "$page" 'src="http'
 lacks "$page" '<link'

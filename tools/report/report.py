@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Makes a page or a Perfetto trace of what `mercutio report --json` prints: report.py job.json [--html page] [--perfetto file] [--compare other.json]"""
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -13,14 +14,31 @@ def load(path):
         return Job.load(stream)
 
 
+def in_proc(path):
+    """Links there lead to what a process has open, which need not be what their text names."""
+    return os.path.realpath(os.path.dirname(path)).startswith("/proc/")
+
+
+def behind_links(path):
+    for _ in range(40):
+        if in_proc(path) or not os.path.islink(path):
+            break
+        path = os.path.join(os.path.dirname(path), os.readlink(path))
+    return path
+
+
 def write(path, text):
-    """Whole or not at all."""
-    path = Path(path)
+    """A file whole or not at all: until then an earlier one stays. Into a pipe or a device, as it comes."""
+    target = behind_links(path)
+    plain = not in_proc(target) and (os.path.isfile(target) or not os.path.exists(target))
+    fresh = Path(f"{target}.new-{os.getpid()}" if plain else target)
     try:
-        path.write_text(text, encoding="utf-8")
+        fresh.write_text(text, encoding="utf-8")
+        if plain:
+            os.replace(fresh, target)
     except OSError as error:
-        if path.is_file():
-            path.unlink()
+        if plain:
+            fresh.unlink(missing_ok=True)
         sys.exit(f"mercutio report: {path}: {error.strerror}")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv.pop(1))
 
 from mercutio_tune import command, files, profile, space as spaces   # noqa: E402
-from mercutio_tune.runs import CommandRunner, NotApplied, PatternRunner, Process, Run, RunError, TooLong, digest, local_path   # noqa: E402
+from mercutio_tune.runs import CommandRunner, NotApplied, PatternRunner, Process, Run, RunError, TooLong, digest, local_path, sections   # noqa: E402
 from mercutio_tune.search import Search   # noqa: E402
 from mercutio_tune.verify import Pairs, sign_test   # noqa: E402
 
@@ -364,6 +364,12 @@ END
         runner = PatternRunner("./mercutio", ".", "*", "trace", [], None)
         self.addCleanup(runner.data.cleanup)
         self.assertEqual(os.path.dirname(runner.data.name), os.path.abspath("away/out"))
+
+    def test_hints_of_a_profile_are_what_is_written(self):
+        hints = {"cb_nodes": "4", "cb_config_list": 'a #1:2,"b"', "romio_ds_read": "disable"}
+        path = Path(self.folder.name) / "kept.toml"
+        path.write_text('# by hand\n[profile]  # whose\nranks = 8\n' + sections("a #b*", hints) + "mercutio_depth = '2'   # \"quoted\"\n#cb_buffer_size = 1\n")
+        self.assertEqual(profile.hints_in(path), dict(hints, mercutio_depth="2"))
 
     def test_names_and_digests(self):
         self.assertEqual(local_path("ufs:/scratch/a"), "/scratch/a")

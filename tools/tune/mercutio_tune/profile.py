@@ -89,6 +89,17 @@ def write(path, text):
         raise
 
 
+HINT = re.compile(r"""\s*(?P<key>[\w-]+)\s*=\s*(?P<value>"(?:[^"\\]|\\.)*"|'[^']*'|[^#]*)""")   # behind it, a comment
+
+
+def value_of(text):
+    """Of a value in TOML: text in quotes, or a number."""
+    try:
+        return json.loads(text) if text.startswith('"') else text.strip("'")
+    except ValueError:   # an escape that JSON doesn't have
+        return text.strip('"')
+
+
 def hints_in(path):
     """The hints of a profile, as {hint: value}: what --verify compares. What is no text holds none."""
     hints, inside = {}, False
@@ -97,12 +108,10 @@ def hints_in(path):
     except UnicodeDecodeError:
         return hints
     for line in text.splitlines():
-        line = line.split(" #")[0].strip()
-        if line.startswith("["):
-            inside = line != "[profile]"
-        elif inside and "=" in line and not line.startswith("#"):
-            key, _, value = line.partition("=")
-            hints[key.strip()] = value.strip().strip('"')
+        if line.lstrip().startswith("["):
+            inside = not re.match(r"\s*\[\s*profile\s*\]", line)
+        elif inside and (entry := HINT.match(line)):
+            hints[entry["key"]] = value_of(entry["value"].strip())
     return hints
 
 

@@ -245,6 +245,15 @@ class TuneTest(unittest.TestCase):
         tuning, _ = self.tune(Runner(lambda hints: 1.0), "--search", "romio_ds_write=enable,disable", "--search", "cb_nodes=1,2", "--trials", "3")
         self.assertEqual(list(tuning.search.space), ["cb_nodes"])
 
+    def test_without_a_hint_to_search_that_is_all_it_says(self):
+        said, trials = io.StringIO(), Path(self.folder.name) / "trials.json"
+        with contextlib.redirect_stdout(said):
+            tuning, code = self.tune(Runner(lambda hints: 1.0), "--search", "romio_ds_write=enable,disable", "--json", str(trials))
+        self.assertEqual(code, command.NOTHING_BETTER)
+        self.assertIn("no hint that could matter", said.getvalue())
+        self.assertNotIn("faster than the default", said.getvalue())
+        self.assertEqual(json.loads(trials.read_text())["runs"], tuning.runner.count)
+
     def test_the_usual_space_follows_what_was_done(self):
         run = Run(1, 1, job(**{"independent_read.strided_calls": 3}), {})
         space = spaces.usual(run, fresh=True)

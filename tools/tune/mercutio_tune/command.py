@@ -205,9 +205,12 @@ class Tuning:
         return {"command": self.options.command, "pattern": self.options.pattern, "objective": self.options.objective, "space": self.search.space}
 
     def find(self, optuna):
+        """False where there is nothing to search."""
         space = self.make_space()
         if not space:
-            return say("there is no hint that could matter for this I/O; --search HINT=VALUE,VALUE names one")
+            self.rules.end_progress()
+            say("nothing is kept: there is no hint that could matter for this I/O; --search HINT=VALUE,VALUE names one")
+            return False
         self.search = Search(self.runner, space, self.rules)
         earlier = [] if self.options.anew else stopped.read(self.stopped_path(), self.stopped_search())
         if earlier:
@@ -215,7 +218,7 @@ class Tuning:
         self.search.begin(self.default, earlier)
         self.search.go(optuna, self.options.trials)
         self.candidate = self.search.best.hints
-        return None
+        return True
 
     def decide(self):
         """The pairs; True when the candidate is to be kept."""
@@ -296,8 +299,8 @@ class Tuning:
         self.begin()
         if profile.is_frozen(self.path) and not self.options.force:
             return complain(f"{self.path} is frozen; --force replaces it, --profile FILE writes another")
-        if not self.options.verify:
-            self.find(optuna)
+        if not self.options.verify and not self.find(optuna):
+            return NOTHING_BETTER if self.write_json() else 1
         kept = self.decide()
         self.rules.end_progress()
         try:

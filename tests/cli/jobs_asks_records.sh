@@ -63,6 +63,8 @@ printf '%s\n' '{"format":"mercutio-job","version":1,"user":"<b>x</b>","program":
 text="$(timeout 20 "$MERCUTIO" jobs odd)"
 contains "$text" "1 job of 1 user, 1970-01-01"
 contains "$text" "left out: 3 of another kind, 3 damaged"
+ln -s odd/two.mjob named.mjob   # a link that the user names
+contains "$("$MERCUTIO" jobs named.mjob)" "1 job of 1 user, 1970-01-01"
 "$MERCUTIO" jobs odd --html page.html
 lacks "$(cat page.html)" "<b>x"
 

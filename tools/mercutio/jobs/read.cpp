@@ -71,10 +71,10 @@ bool read_lines(int file, uid_t owner, Records& records) {
   }
 }
 
-// Anybody may have put anything there: nothing but a plain file is opened for good.
-void read_file(const std::string& path, Records& records) {
+// Anybody may have put anything there: nothing but a plain file is opened for good, and links (O_NOFOLLOW or 0) only lead where the user says so.
+void read_file(const std::string& path, int links, Records& records) {
   if (!path.ends_with(".mjob")) return void(++records.foreign);
-  const int file = ::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const int file = ::open(path.c_str(), O_RDONLY | links | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return void(errno == ELOOP ? ++records.foreign : ++records.unreadable);
   struct stat state {};
   const bool plain = ::fstat(file, &state) == 0 && S_ISREG(state.st_mode);
@@ -102,7 +102,7 @@ void read_folders(const fs::path& top, Records& records) {
     for (fs::directory_iterator entry(folder.path, failed), end; !failed && entry != end; entry.increment(failed)) {
       std::error_code unknown;
       if (entry->symlink_status(unknown).type() != fs::file_type::directory)
-        read_file(entry->path().string(), records);
+        read_file(entry->path().string(), O_NOFOLLOW, records);
       else if (folder.depth < kDeepest && ::access(entry->path().c_str(), R_OK | X_OK) == 0)
         left.push_back({entry->path(), folder.depth + 1});
       else
@@ -120,7 +120,7 @@ bool read_records(const std::string& place, Records& records) {
   if (path.size() < place.size()) path = path.substr(0, path.rfind('/') + 1);
   std::error_code failed;
   const fs::file_status status = fs::status(path, failed);
-  if (fs::is_regular_file(status)) return read_file(path, records), true;
+  if (fs::is_regular_file(status)) return read_file(path, 0, records), true;
   if (!fs::is_directory(status)) return false;
   if (::access(path.c_str(), R_OK | X_OK) != 0) return false;
   read_folders(path, records);

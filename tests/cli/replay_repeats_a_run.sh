@@ -69,6 +69,11 @@ for mpi in mpich openmpi; do
     before="$(ls in)"
     timeout 60 "$MERCUTIO" replay app.mtrace --scratch . -- "${launcher[@]}" >/dev/null
     equals "$(ls in)" "$before"
+    # The I/O is of a library whose name JSON escapes.
+    printf '#include <mpi.h>\nint MPI_File_open(MPI_Comm comm, const char* name, int amode, MPI_Info info, MPI_File* file) { return PMPI_File_open(comm, name, amode, info, file); }\n' >odd.c
+    "mpicc.$mpi" -shared -fPIC -o 'odd"\.so' odd.c
+    LD_PRELOAD="$PWD/odd\"\\.so:${LD_PRELOAD:-}" timeout 60 "$MERCUTIO" replay app.mtrace --host --scratch . --json -- "${launcher[@]}" >json
+    contains "$(cat json)" 'odd\"\\.so"}'
     launcher[${#launcher[@]}-1]=1
     refused 3 "the trace is of 2 ranks, and only 1 were started: start 2" "$MERCUTIO" replay app.mtrace --scratch . -- "${launcher[@]}"
     refused 1 "no launcher of an MPI" "$MERCUTIO" replay app.mtrace -- true

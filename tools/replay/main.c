@@ -55,6 +55,21 @@ static void prepare_files(const Script* script, const Setting* setting) {
   MPI_Info_free(&info);
 }
 
+/* As JSON has it. */
+static void put_text(FILE* file, const char* text) {
+  fputc('"', file);
+  for (; *text; ++text) {
+    const unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\')
+      fprintf(file, "\\%c", c);
+    else if (c < 32)
+      fprintf(file, "\\u%04x", c);
+    else
+      fputc(c, file);
+  }
+  fputc('"', file);
+}
+
 static void write_result(const char* path, const Setting* setting, const Tally* mine, double seconds) {
   double times[2] = {mine->io_seconds, seconds}, longest[2];
   long long sums[4] = {mine->calls, mine->bytes_read, mine->bytes_written, mine->wrong}, all[4];
@@ -65,9 +80,12 @@ static void write_result(const char* path, const Setting* setting, const Tally* 
   Dl_info where = {0};
   const void* symbol = dlsym(RTLD_DEFAULT, "MPI_File_open");
   const char* io = symbol && dladdr(symbol, &where) && where.dli_fname ? where.dli_fname : "";
-  if (!file || fprintf(file, "{\"io_seconds\": %.6f, \"seconds\": %.6f, \"calls\": %lld, \"read\": %lld, \"written\": %lld, \"wrong\": %lld, \"io\": \"%s\"}\n",
-                       longest[0], longest[1], all[0], all[1], all[2], all[3], io) < 0 || fclose(file) != 0)
-    fail(path, "can't be written");
+  if (!file) fail(path, "can't be written");
+  fprintf(file, "{\"io_seconds\": %.6f, \"seconds\": %.6f, \"calls\": %lld, \"read\": %lld, \"written\": %lld, \"wrong\": %lld, \"io\": ",
+          longest[0], longest[1], all[0], all[1], all[2], all[3]);
+  put_text(file, io);
+  fputs("}\n", file);
+  if (ferror(file) != 0 || fclose(file) != 0) fail(path, "can't be written");
 }
 
 static void run(const char* path, const char* result, Setting* setting, int keep) {

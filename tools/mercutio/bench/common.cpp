@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
+#include <utility>
 
 #include "../process.h"
 #include "../python.h"
@@ -63,10 +64,13 @@ FlatJson parse_flat_json(const std::string& line) {
     if (from == std::string::npos) break;
     const bool quoted = line[from] == '"';
     from += quoted;
-    const auto to = quoted ? line.find('"', from) : line.find_first_of(",}", from);
-    if (to == std::string::npos) break;
-    values[key] = line.substr(from, to - from);
-    at = to + quoted;
+    std::string value;
+    for (at = from; at < line.size() && (quoted ? line[at] != '"' : line[at] != ',' && line[at] != '}'); ++at) {
+      if (quoted && line[at] == '\\' && at + 1 < line.size()) ++at;
+      value += line[at];
+    }
+    values[key] = std::move(value);
+    at += quoted;
   }
   return values;
 }

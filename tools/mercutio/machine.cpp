@@ -16,29 +16,10 @@
 #include <fstream>
 #include <utility>
 
+#include "scratch.h"
+
 namespace mercutio::tool {
 namespace {
-
-// A file that is gone as soon as it is closed.
-class ScratchFile {
- public:
-  explicit ScratchFile(const std::string& directory) : path_(directory + "/.mercutio-doctor-XXXXXX") {
-    fd_ = mkstemp(path_.data());
-    error_ = fd_ < 0 ? errno : 0;
-    if (fd_ >= 0) unlink(path_.c_str());
-  }
-  ~ScratchFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  ScratchFile(const ScratchFile&) = delete;
-  ScratchFile& operator=(const ScratchFile&) = delete;
-  int fd() const { return fd_; }
-  int error() const { return error_; }
-
- private:
-  std::string path_;
-  int fd_, error_;
-};
 
 std::string file_system_name(long magic) {
   static constexpr std::pair<long, const char*> kNames[] = {
@@ -96,7 +77,7 @@ Finding check_directory(const std::string& directory) {
   if (statfs(directory.c_str(), &info) != 0) return {Verdict::kProblem, "file system", directory + because(errno)};
   const double free_bytes = static_cast<double>(info.f_bavail) * static_cast<double>(info.f_bsize);
   const std::string what = file_system_name(static_cast<long>(info.f_type)) + " at " + directory;
-  const ScratchFile scratch(directory);
+  const ScratchFile scratch(directory, "doctor");
   if (scratch.fd() < 0)
     return {Verdict::kProblem, "file system", what + ", cannot create files" + because(scratch.error())};
   if (pwrite(scratch.fd(), "mercutio", 8, 0) != 8) {
@@ -107,7 +88,7 @@ Finding check_directory(const std::string& directory) {
 }
 
 Finding check_locks(const std::string& directory) {
-  const ScratchFile scratch(directory);
+  const ScratchFile scratch(directory, "doctor");
   if (scratch.fd() < 0) return {Verdict::kProblem, "range locks", "no file to try them on" + because(scratch.error())};
   struct flock mine {};
   mine.l_type = F_WRLCK;
@@ -125,7 +106,7 @@ Finding check_locks(const std::string& directory) {
 }
 
 Finding check_preallocation(const std::string& directory) {
-  const ScratchFile scratch(directory);
+  const ScratchFile scratch(directory, "doctor");
   if (scratch.fd() < 0) return {Verdict::kProblem, "preallocation", "no file to try it on" + because(scratch.error())};
   if (fallocate(scratch.fd(), 0, 0, 65536) == 0) return {Verdict::kOk, "preallocation", "fallocate works"};
   const bool unknown = errno == EOPNOTSUPP || errno == ENOSYS;
@@ -153,7 +134,7 @@ Finding check_io_uring() {
 Finding check_shared_memory() {
   struct statfs info {};
   if (statfs("/dev/shm", &info) != 0) return {Verdict::kProblem, "shared memory", "/dev/shm" + because(errno)};
-  const ScratchFile scratch("/dev/shm");
+  const ScratchFile scratch("/dev/shm", "doctor");
   if (scratch.fd() < 0)
     return {Verdict::kProblem, "shared memory", "cannot create a segment" + because(scratch.error())};
   if (ftruncate(scratch.fd(), 65536) != 0)

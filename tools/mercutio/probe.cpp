@@ -4,7 +4,6 @@
 // and the highest. Where these would lead to another answer, the answer is unsure, and that is said.
 #include "probe.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +23,7 @@
 #include "model/hints_measured.h"
 #include "process.h"
 #include "progress.h"
+#include "scratch.h"
 
 namespace mercutio::tool {
 namespace {
@@ -33,14 +33,6 @@ constexpr double kClose = 0.9;   // of the best: close enough
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// A file that is gone as soon as it is closed; -1 with errno.
-int scratch_file(const std::string& directory) {
-  std::string path = directory + "/.mercutio-probe-XXXXXX";
-  const int fd = mkostemp(path.data(), O_CLOEXEC);
-  if (fd >= 0) unlink(path.c_str());
-  return fd;
 }
 
 // Writes [begin, begin + volume) in pieces, and sees it stored. False with errno.
@@ -95,7 +87,8 @@ Spread bandwidth(const ProbeOptions& options, i64 processes, i64 piece_bytes) {
   const std::vector<char> piece(static_cast<size_t>(piece_bytes), 'm');
   std::vector<double> all;
   for (int repetition = 0; repetition < options.repetitions; ++repetition) {
-    const int fd = scratch_file(options.directory);
+    const ScratchFile scratch(options.directory, "probe");
+    const int fd = scratch.fd();
     if (fd < 0) return {};
     double seconds = 0;
     const auto start = std::chrono::steady_clock::now();
@@ -103,7 +96,6 @@ Spread bandwidth(const ProbeOptions& options, i64 processes, i64 piece_bytes) {
     if (processes > 1) good = write_together(fd, options, processes, piece, seconds);
     else good = write_share(fd, 0, options.volume_bytes, piece);
     if (processes == 1) seconds = seconds_since(start);
-    close(fd);
     if (!good) return {};
     all.push_back(static_cast<double>(processes * options.volume_bytes) / std::max(seconds, 1e-9));
   }

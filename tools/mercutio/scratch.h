@@ -1,4 +1,4 @@
-// Directories that go away.
+// Directories and files that go away.
 #pragma once
 
 #include <string>
@@ -16,6 +16,20 @@ class Scratch {
 
  private:
   std::string path_;
+};
+
+// A file of our own, without a name as soon as it is there.
+class ScratchFile {
+ public:
+  ScratchFile(const std::string& directory, const std::string& name);
+  ~ScratchFile();
+  ScratchFile(const ScratchFile&) = delete;
+  ScratchFile& operator=(const ScratchFile&) = delete;
+  int fd() const { return fd_; }         // -1 when it can't be made
+  int error() const { return error_; }   // the errno of that
+
+ private:
+  int fd_ = -1, error_ = 0;
 };
 
 }  // namespace mercutio::tool

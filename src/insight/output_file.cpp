@@ -99,15 +99,6 @@ Result<std::string> write_stream(const std::string& path, ConstBytes data) {
 
 i64 ns_of(const timespec& time) { return i64{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
-std::string numbered(const std::string& path, int number) {
-  constexpr int kInOrder = 20;
-  if (number == 1) return path;
-  const std::string what = std::to_string(number <= kInOrder ? number : static_cast<i64>(random_number() % 1'000'000'000));
-  const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');
-  const std::size_t end = dot == std::string::npos || dot <= name ? path.size() : dot;
-  return path.substr(0, end) + "." + what + path.substr(end);
-}
-
 // Unless there is something. 0, or errno.
 int rename_once(const std::string& from, const std::string& to) {
   if (::syscall(SYS_renameat2, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), kNoReplace) == 0) return 0;
@@ -161,6 +152,15 @@ Result<std::string> replace(const std::string& path, i64 begun_ns, ConstBytes da
 }
 
 }  // namespace
+
+std::string numbered(const std::string& path, int number) {
+  constexpr int kInOrder = 20;
+  if (number == 1) return path;
+  const std::string what = std::to_string(number <= kInOrder ? number : static_cast<i64>(random_number() % 1'000'000'000));
+  const std::size_t name = path.rfind('/') + 1, dot = path.rfind('.');
+  const std::size_t end = dot == std::string::npos || dot <= name ? path.size() : dot;
+  return path.substr(0, end) + "." + what + path.substr(end);
+}
 
 bool is_plain_file(const std::string& path) {
   const std::string target = behind_links(path);

@@ -18,6 +18,7 @@ bool is_plain_file(const std::string& path);
 // by the clock of file timestamps, stays: then this one's name gets a number, app.2.mtrace, and is returned; otherwise "". To all that is no
 // file the bytes are written as they are, and never for long.
 Result<std::string> write_output(const std::string& path, i64 begun_ns, ConstBytes data);
+std::string numbered(const std::string& path, int number);   // from 1; beyond some they are random
 inline constexpr i64 kNothingIsOlder = 0;   // begun_ns with which nothing is replaced
 i64 clock_of_files();
 

@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "base/file_limit.h"
-#include "base/random.h"
 #include "base/threads.h"
+#include "insight/output_file.h"
 
 namespace mercutio {
 namespace {
@@ -86,14 +86,6 @@ int make_file(const std::string& path) {
   return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600);
 }
 
-// Steps of one job have the same name.
-std::string numbered(const std::string& path, int number) {
-  constexpr int kInOrder = 20;
-  if (number == 1) return path;
-  const std::string what = number <= kInOrder ? std::to_string(number) : std::to_string(random_number() % 1'000'000'000);
-  return path.substr(0, path.size() - kSuffix.size()) + "." + what + std::string(kSuffix);
-}
-
 }  // namespace
 
 // "." first would hide the file, or lead out of the folder.
@@ -135,7 +127,7 @@ Status write_site_file(const std::string& path, const std::string& text) {
   std::string name;
   int file = -1;
   for (int number = 1; number <= kAttempts && file < 0; ++number) {
-    name = numbered(path, number);
+    name = numbered(path, number);   // steps of one job have the same name
     file = make_file(name);
     if (file < 0 && errno != EEXIST) break;
   }

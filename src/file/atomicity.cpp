@@ -81,7 +81,7 @@ Status OpenFile::set_atomicity(bool atomic) {
   if (mine && atomic) mine = check_atomicity();
   MERCUTIO_TRY(agreed_same(std::move(mine), {atomic ? 1 : 0, turned_ ? 1 : 0}, "the atomicity, and whether the file system is mounted with locks,", nullptr, &arrival));
   if (turned_ && atomic != atomic_) MERCUTIO_TRY(atomic ? begin_turns() : end_turns());
-  trace_step(StepKind::kAtomicity, 0, atomic ? 1 : 0);
+  trace_step(StepKind::kAtomicity, arrival.start_ns, atomic ? 1 : 0);
   atomic_ = atomic;
   trace_since(TraceKind::kSetting, arrival, "MPI_File_set_atomicity");
   return ok_status();

@@ -337,7 +337,7 @@ void Recorder::step(i64 file, i64 open, const TraceStep& step) {
   record.flags = static_cast<std::uint8_t>((step.write ? kStepWrite : 0) | (step.collective ? kStepCollective : 0) |
                                            static_cast<int>(step.form) << 2);
   const i64 at = step.start_ns - steady_start_ns_;
-  if (step.start_ns > 0 && at > header_->last_ns) record.think_ns = at - header_->last_ns;
+  if (step.start_ns > 0 && at > idle_since_ns_) record.think_ns = at - std::exchange(idle_since_ns_, at);
   StepRecord* steps = records<StepRecord>(kStepsSection);
   const bool described = (step.kind != StepKind::kOpen && step.kind != StepKind::kView) || step.shape != kNoShape;
   if (header_->steps_left_out > 0 || !described) {
@@ -358,6 +358,7 @@ void Recorder::waited(std::string_view name, i64 start_ns, i64 end_ns) {
   if (keeps_steps()) {
     TraceStep waited;
     waited.kind = StepKind::kWait;
+    waited.start_ns = start_ns;
     step(-1, 0, waited);
   }
   i64 slot = -1;

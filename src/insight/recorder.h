@@ -141,6 +141,7 @@ class Recorder final : public Tracer {
   std::array<i64, 2> short_calls_until_ns_{};   // of the last event of each kind that may stand for several calls
   std::array<CoveredTime, 2> busy_;             // reading, writing
   CoveredTime held_;
+  i64 idle_since_ns_ = 0;                       // the program was last in a call that is a step; storage may have been busy since
   std::vector<bool> changed_;                   // per file: written since the last sync
 };
 

@@ -63,6 +63,7 @@ void Recorder::cover(const TraceEvent& event, i64 accesses) {
     add_busy(way, accesses * busy_[way].add(event.start_ns, event.end_ns));
   }
   if (!file && !(access && event.access->waited)) return;
+  if (event.kind != TraceKind::kSize && event.kind != TraceKind::kSetting) idle_since_ns_ = std::max(idle_since_ns_, event.end_ns - steady_start_ns_);
   const i64 fresh = held_.add(event.start_ns, event.end_ns);
   add_held(is_of_short_calls(event) ? short_calls_ns(event) : accesses * fresh);
   if (is_of_short_calls(event)) short_calls_until_ns_[event.kind == TraceKind::kSize ? 0 : 1] = event.end_ns;

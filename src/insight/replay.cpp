@@ -258,12 +258,12 @@ class Maker {
     Numbered types;                    // each is in the rank's part once: irregular ones are large, and its own
   };
 
-  void write_view(std::ostream& out, const StepRecord& step, i64 open, Views& views) {
+  void write_view(std::ostream& out, const StepRecord& step, i64 open, i64 think_us, Views& views) {
     const std::size_t known = views.types.values().size();
     const std::string line = type_line(*views.of[open].type);
     const i64 type = views.types.number(line);
     if (views.types.values().size() > known) out << "y " << line << '\n';
-    out << "v " << open << ' ' << step.offset << ' ' << step.bytes << ' ' << type << '\n';
+    out << "v " << open << ' ' << step.offset << ' ' << step.bytes << ' ' << type << ' ' << think_us << '\n';
   }
 
   void write_step(std::ostream& out, const RankSteps& rank, std::size_t index, Views& views) {
@@ -277,30 +277,30 @@ class Maker {
         return write_open(out, open, rank.openings[step.open], think_us);
       case StepKind::kView:
         views.of[open] = CurrentView{type_of(rank, step), step.offset, step.bytes};
-        return write_view(out, step, open, views);
+        return write_view(out, step, open, think_us, views);
       case StepKind::kAccess:
         replay_.calls += calls;
         if (!(step.flags & kStepWrite)) need(rank.openings[step.open].name, views.of[open], step, calls);
         out << "a " << open << ' ' << int{step.flags} << ' ' << step.offset << ' ' << step.bytes << ' ' << calls << ' ' << step.stride << ' ' << think_us << '\n';
         return;
       case StepKind::kWait:
-        out << "w " << calls << '\n';
+        out << "w " << calls << ' ' << think_us << '\n';
         return;
       case StepKind::kSync:
-        out << "s " << open << ' ' << calls << '\n';
+        out << "s " << open << ' ' << calls << ' ' << think_us << '\n';
         return;
       case StepKind::kEnd:
         out << "e " << open << ' ' << think_us << '\n';
         return;
       case StepKind::kClose:
-        out << "c " << open << '\n';
+        out << "c " << open << ' ' << think_us << '\n';
         return;
       case StepKind::kAtomicity:
-        out << "t " << open << ' ' << step.offset << '\n';
+        out << "t " << open << ' ' << step.offset << ' ' << think_us << '\n';
         return;
       case StepKind::kSetSize:
       case StepKind::kPreallocate:
-        out << (kind_of(step) == StepKind::kSetSize ? "z " : "p ") << open << ' ' << step.bytes << '\n';
+        out << (kind_of(step) == StepKind::kSetSize ? "z " : "p ") << open << ' ' << step.bytes << ' ' << think_us << '\n';
     }
   }
 

@@ -62,7 +62,29 @@ class Rank {
     step.collective = true;
     sink_->step(step);
   }
-  void waited() { recorder_->waited("f", 0, 0); }
+  void waited(i64 start_ns = 0, i64 end_ns = 0) { recorder_->waited("f", start_ns, end_ns); }
+  // Said when the access has ended, as the fast ways do.
+  void write_between(i64 start_ns, i64 end_ns, i64 offset) {
+    TraceStep step;
+    step.write = step.collective = true;
+    step.offset = offset;
+    step.bytes = 64;
+    step.start_ns = start_ns;
+    sink_->record({TraceKind::kStorageWrite, start_ns + 1000, end_ns - 1000, 64, offset});
+    sink_->step(step);
+    Counters counters;
+    AccessFacts facts{Direction::kWrite, /*collective=*/true, /*waited=*/true};
+    sink_->record({TraceKind::kAccess, start_ns, end_ns, 64, offset, "MPI_File_write_at_all", &counters, &facts});
+  }
+  void simple_between(StepKind kind, TraceKind event, i64 start_ns, i64 end_ns) {
+    TraceStep step;
+    step.kind = kind;
+    step.collective = true;
+    step.start_ns = start_ns;
+    sink_->step(step);
+    sink_->record({event, start_ns, end_ns});
+  }
+  void asks_size(i64 start_ns, i64 end_ns) { sink_->record({TraceKind::kSize, start_ns, end_ns}); }
   RankTrace trace(const PieceLimits& limits = {}) { return std::move(parse_trace(recorder_->snapshot(limits))->front()); }
 
  private:
@@ -99,9 +121,27 @@ TEST(Replay, ALoopIsOneLine) {
   EXPECT_EQ(replay->files[0].name, "out/data");
   EXPECT_EQ(replay->files[0].needed_bytes, -1) << "the program creates it";
   EXPECT_EQ(replay->files[0].file_system, "ext4");
-  EXPECT_EQ(part(*replay, 0), "o 0 0 0 0 10 0\na 0 3 0 64 1000 64 0\na 0 5 0 8 8 0 0\nw 8\ns 0 1\nc 0\nq\n");
+  EXPECT_EQ(part(*replay, 0), "o 0 0 0 0 10 0\na 0 3 0 64 1000 64 0\na 0 5 0 8 8 0 0\nw 8 0\ns 0 1 0\nc 0 0\nq\n");
   const std::string script = script_of(*replay, {"new"});
   EXPECT_NE(script.find("files 1\n-1 new\ngroups 1\n1 0\ninfos 1\n1\ncb_nodes=2\n"), std::string::npos) << script;
+}
+
+TEST(Replay, PausesAreWhatTheProgramDidBetweenItsCalls) {
+  Rank a(0, 1);
+  a.open("data");
+  const i64 ms = 1'000'000;
+  i64 now = now_ns() + 1000 * ms;
+  a.simple_between(StepKind::kSync, TraceKind::kSync, now, now + 10 * ms);
+  now += 10 * ms;
+  for (i64 i = 0; i < 4; ++i, now += 30 * ms) a.write_between(now + 20 * ms, now + 30 * ms, i * 64);
+  a.access(true, false, 0, 8, StepForm::kStarted);
+  a.waited(now + 5 * ms, now + 6 * ms);
+  a.asks_size(now + 9 * ms, now + 10 * ms);   // which is not repeated
+  a.simple_between(StepKind::kClose, TraceKind::kClose, now + 12 * ms, now + 15 * ms);
+  const auto replay = make_replay(job_of_ranks({&a}));
+  ASSERT_TRUE(replay.ok());
+  const std::string steps = part(*replay, 0);
+  EXPECT_NE(steps.find("\na 0 3 0 64 4 64 20000\na 0 5 0 8 1 0 0\nw 1 5000\nc 0 7000\nq\n"), std::string::npos) << steps;
 }
 
 TEST(Replay, ANameMayHaveLineBreaks) {
@@ -126,7 +166,7 @@ TEST(Replay, ViewsAreTypesAndReadFilesHaveASize) {
   a.view(0, *type);
   const auto replay = make_replay(job_of_ranks({&a}));
   ASSERT_TRUE(replay.ok());
-  EXPECT_EQ(part(*replay, 0), "o 0 0 0 0 1 0\ny 0 64 16 0 s 2 16 r 8\nv 0 100 1 0\na 0 2 0 32 1 0 0\nv 0 0 1 0\nq\n");
+  EXPECT_EQ(part(*replay, 0), "o 0 0 0 0 1 0\ny 0 64 16 0 s 2 16 r 8\nv 0 100 1 0 0\na 0 2 0 32 1 0 0\nv 0 0 1 0 0\nq\n");
   EXPECT_EQ(replay->files[0].needed_bytes, 100 + 64 + 16 + 8);
 }
 

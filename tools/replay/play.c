@@ -303,7 +303,7 @@ static void simple_step(Player* player, char kind, Open* open, i64 value) {
   const double start = MPI_Wtime();
   int code = MPI_SUCCESS;
   if (kind == 's') {
-    for (i64 i = 0; i < value && code == MPI_SUCCESS; ++i) code = MPI_File_sync(open->handle);
+    code = MPI_File_sync(open->handle);
   } else if (kind == 'z') {
     code = MPI_File_set_size(open->handle, value);
   } else if (kind == 'p') {
@@ -315,23 +315,29 @@ static void simple_step(Player* player, char kind, Open* open, i64 value) {
   player->tally->io_seconds += MPI_Wtime() - start;
 }
 
-static void take_step(Player* player, char kind, const i64* at) {
+/* Numbers behind each letter, of which the last one is the pause before each call. */
+static int numbers_of(char kind) {
+  static const char letters[] = "ovawecsztp";
+  static const int numbers[] = {6, 5, 7, 2, 2, 2, 3, 3, 3, 3};
+  const char* found = strchr(letters, kind);
+  return found && kind ? numbers[found - letters] : -1;
+}
+
+static i64 calls_of(char kind, const i64* at) {
+  return kind == 'a' ? at[4] : kind == 's' ? at[1] : kind == 'w' ? at[0] : 1;
+}
+
+static void take_call(Player* player, char kind, const i64* at, i64 number) {
   switch (kind) {
     case 'o':
-      pause_for(player, at[5]);
       return open_file(player, at[0], at + 1);
     case 'v':
       return set_view(player, find_open(player, at[0]), at + 1);
     case 'a':
-      for (i64 i = 0; i < at[4]; ++i) {
-        pause_for(player, at[6]);
-        one_access(player, find_open(player, at[0]), (int)at[1], at[2] + i * at[5], at[3]);
-      }
-      return;
+      return one_access(player, find_open(player, at[0]), (int)at[1], at[2] + number * at[5], at[3]);
     case 'w':
-      return wait_oldest(player, (int)at[0]);
+      return wait_oldest(player, 1);
     case 'e':
-      pause_for(player, at[1]);
       return end_split(player, find_open(player, at[0]));
     case 'c':
       return close_file(player, find_open(player, at[0]));
@@ -340,12 +346,12 @@ static void take_step(Player* player, char kind, const i64* at) {
   }
 }
 
-/* Numbers behind each letter. */
-static int numbers_of(char kind) {
-  static const char letters[] = "ovawecsztp";
-  static const int numbers[] = {6, 4, 7, 1, 2, 1, 2, 2, 2, 2};
-  const char* found = strchr(letters, kind);
-  return found && kind ? numbers[found - letters] : -1;
+static void take_step(Player* player, char kind, const i64* at) {
+  const i64 calls = calls_of(kind, at), pause = at[numbers_of(kind) - 1];
+  for (i64 i = 0; i < calls; ++i) {
+    pause_for(player, pause);
+    take_call(player, kind, at, i);
+  }
 }
 
 static void add_type(Player* player) {

@@ -137,8 +137,6 @@ std::string fact(const Job& job, const std::string& key) {
 std::string job_line(const JobSummary& summary, const RankTrace& first, const JobIdentity& identity) {
   const Job own = job_of({first}), job = summary.job(first);
   i64 read = 0, written = 0, nodes = 1;
-  double held = 0;
-  for (const double seconds : summary.held_seconds()) held += seconds;
   for (std::size_t i = 0; i < summary.files().size(); ++i) {
     const FileTotals all = summary.totals(i);
     read += bytes_of(all, Direction::kRead), written += bytes_of(all, Direction::kWrite);
@@ -159,13 +157,14 @@ std::string job_line(const JobSummary& summary, const RankTrace& first, const Jo
   line.put("ranks", first.header.ranks);
   line.put("ranks_known", summary.ranks());
   line.put("nodes", nodes);
-  line.put("io_seconds", held);
+  line.put("io_seconds", summary.io_seconds());
   line.put("io_share", io_share(job));
   line.put("read", read);
   line.put("written", written);
   line.put("read_rate", rate_of(read, job, Direction::kRead));
   line.put("write_rate", rate_of(written, job, Direction::kWrite));
   line.put("file_count", job.file_count());
+  line.put("failed_opens", summary.failed_opens());
   put_findings(line, job, summary.ranks() >= first.header.ranks);
   put_patterns(line, summary, job);
   line.close('}');

@@ -131,22 +131,33 @@ FileTotals JobSummary::totals(std::size_t file) const {
   return all;
 }
 
-std::vector<double> JobSummary::held_seconds() const {
-  std::vector<i64> ns(files_.size());
-  i64 held = 0, sum = 0;
+JobSummary::Held JobSummary::held() const {
+  Held all;
   for (const AlikeRanks& group : groups_) {
-    i64 of_group = 0;
-    for (std::size_t file = 0; file < ns.size(); ++file) {
-      const i64 one = group.files[file].held_ns();
-      ns[file] += one, of_group += one;
-    }
-    held += held_ns_of(group.header, of_group);
-    sum += of_group;
+    i64 sum = group.header.failed_open_ns;
+    for (const FileTotals& file : group.files) sum += file.held_ns();
+    all.ns += held_ns_of(group.header, sum);
+    all.sum_ns += sum;
   }
-  const double each = held_part_of(held, sum) * 1e-9 / static_cast<double>(std::max<i64>(1, ranks()));
+  return all;
+}
+
+std::vector<double> JobSummary::held_seconds() const {
+  const Held all = held();
+  const double each = held_part_of(all.ns, all.sum_ns) * 1e-9 / static_cast<double>(std::max<i64>(1, ranks()));
   std::vector<double> seconds;
-  for (const i64 one : ns) seconds.push_back(static_cast<double>(one) * each);
+  for (std::size_t file = 0; file < files_.size(); ++file) seconds.push_back(static_cast<double>(totals(file).held_ns()) * each);
   return seconds;
+}
+
+double JobSummary::io_seconds() const {
+  return static_cast<double>(held().ns) * 1e-9 / static_cast<double>(std::max<i64>(1, ranks()));
+}
+
+i64 JobSummary::failed_opens() const {
+  i64 sum = 0;
+  for (const AlikeRanks& group : groups_) sum += group.header.failed_opens;
+  return sum;
 }
 
 // The record of each file goes to its place in `files`.

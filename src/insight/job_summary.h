@@ -44,10 +44,16 @@ class JobSummary {
   const std::vector<FileRecord>& files() const { return files_; }  // without totals
   FileTotals totals(std::size_t file) const;                       // of all ranks
   std::vector<double> held_seconds() const;                        // of a rank, on average, by each file; threads side by side once
+  double io_seconds() const;                                       // likewise, by all of them and by opens that failed
+  i64 failed_opens() const;                                        // of all ranks
   i64 ranks() const;
 
  private:
   void shrink(const SummaryLimits& limits);
+  struct Held {
+    i64 ns = 0, sum_ns = 0;   // in the sum, each thread counts for itself
+  };
+  Held held() const;
   void shrink_files(i64 most);
   void renumber(std::vector<FileRecord> files, const std::vector<i64>& places);
   void join_likest();

@@ -87,6 +87,20 @@ TEST(JobSummary, RatesAreThoseOfAllRanks) {
   EXPECT_NE(line.find(R"("read":10000,"written":8000000,"read_rate":20000,"write_rate":4e+06,)"), std::string::npos) << line;
 }
 
+TEST(JobSummary, OpensThatFailedAreTimeInIo) {
+  std::vector<RankTrace> traces;
+  for (i64 rank = 0; rank < 4; ++rank) {
+    traces.push_back(trace_of(rank, 4, 1, [](i64, FileTotals& totals) { calls(totals.of(Direction::kWrite, false), 10, 512, kSecond); }));
+    traces.back().header.failed_opens = 5;
+    traces.back().header.failed_open_ns = 3 * kSecond;
+    traces.back().header.held_ns = 4 * kSecond;
+  }
+  const JobSummary summary = merged(traces, 1);
+  EXPECT_DOUBLE_EQ(summary.io_seconds(), 4);
+  EXPECT_DOUBLE_EQ(summary.held_seconds()[0], 1) << "the file had no part in the others";
+  EXPECT_NE(job_line(summary, traces.front(), {"77", "me", 1000}).find(R"("failed_opens":20,)"), std::string::npos);
+}
+
 // One of 4,096 ranks does it all: that is what the group of its own is for.
 TEST(JobSummary, KeepsTheRankThatIsUnlikeTheOthers) {
   std::vector<RankTrace> traces;

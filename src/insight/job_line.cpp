@@ -9,6 +9,7 @@
 #include "insight/costs.h"
 #include "insight/findings.h"
 #include "insight/job_summary.h"
+#include "insight/name_patterns.h"
 
 namespace mercutio {
 std::string json_text(std::string_view text) {
@@ -76,9 +77,22 @@ i64 bytes_of(const FileTotals& totals, Direction way) {
   return of(totals, way, false).bytes + of(totals, way, true).bytes;
 }
 
-void put_patterns(Line& line, const JobSummary& summary, const Job& job) {
+// Those of a record that no other one has.
+std::map<std::string_view, i64> file_counts_of(const Job& job) {
   std::map<std::string_view, i64> counts;
-  for (const JobFile& file : job.files) counts[file.name] = file.files();
+  i64 named = 0;
+  for (const JobFile& file : job.files) {
+    counts[file.name] = std::max<i64>(1, file.files());
+    if (!is_other_files(file.name)) named += counts[file.name];
+  }
+  for (auto& [name, files] : counts) {
+    if (is_other_files(name)) files = std::max<i64>(1, job.file_count() - named);
+  }
+  return counts;
+}
+
+void put_patterns(Line& line, const JobSummary& summary, const Job& job) {
+  std::map<std::string_view, i64> counts = file_counts_of(job);
   const std::vector<double> held = summary.held_seconds();
   line.key("files");
   line.open('[');
@@ -90,6 +104,7 @@ void put_patterns(Line& line, const JobSummary& summary, const Job& job) {
     line.put("file_system", text_in(file.file_system));
     if (!text_in(file.library).empty()) line.put("library", text_in(file.library));
     line.put("files", counts[text_in(file.name)]);
+    if (summary.is_partial(i)) line.put_flag("partial", true);
     line.put("opens", all.opens);
     for (std::size_t k = 0; k < all.classes.size(); ++k)
       if (all.classes[k].calls > 0) line.put((std::string(kClassNames[k]) + "s").c_str(), all.classes[k].calls);

@@ -16,7 +16,7 @@ struct CodedFile {
   std::array<char, 256> name;
   std::array<char, 64> amode;
   std::array<char, 32> file_system, library;
-  i64 is_pattern;
+  i64 is_pattern, is_partial;
 };
 struct CodedSizes {
   i64 files, groups;
@@ -116,6 +116,7 @@ JobSummary::JobSummary(const RankTrace& trace, const SummaryLimits& limits) : fi
     file.totals = FileTotals();
   }
   groups_.push_back(std::move(group));
+  partial_.resize(files_.size());
   shrink(limits);
 }
 
@@ -173,6 +174,11 @@ void JobSummary::renumber(std::vector<FileRecord> files, const std::vector<i64>&
     group.files = std::move(totals);
     group.ranges = std::move(ranges);
   }
+  std::vector<bool> partial(files.size());
+  for (std::size_t i = 0; i < partial_.size(); ++i) {
+    if (partial_[i]) partial[static_cast<std::size_t>(places[i])] = true;
+  }
+  partial_ = std::move(partial);
   files_ = std::move(files);
 }
 
@@ -216,6 +222,7 @@ void JobSummary::shrink_files(i64 most) {
   put_text(kept.back().name, others);
   kept.back().is_pattern = 1;
   renumber(std::move(kept), places);
+  partial_.back() = false;   // it is what others lack
 }
 
 void JobSummary::join_likest() {
@@ -234,7 +241,24 @@ void JobSummary::shrink(const SummaryLimits& limits) {
   while (static_cast<i64>(groups_.size()) > limits.groups) join_likest();
 }
 
+// What the ranks of `other` did to a file for which they have no record.
+void JobSummary::mark_partial(const JobSummary& other) {
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const std::string_view name = text_in(files_[i].name);
+    bool known = is_other_files(name), hidden = false;
+    for (const FileRecord& file : other.files_) {
+      const std::string_view theirs = text_in(file.name);
+      known = known || theirs == name;
+      hidden = hidden || is_other_files(theirs) || (file.is_pattern != 0 && pattern_key(theirs) == pattern_key(name));
+    }
+    if (hidden && !known) partial_[i] = true;
+  }
+}
+
 void JobSummary::add(const JobSummary& other, const SummaryLimits& limits) {
+  JobSummary copy = other;
+  copy.mark_partial(*this);
+  mark_partial(other);
   std::vector<FileRecord> files = files_;
   std::map<std::string, i64> known;
   for (std::size_t i = 0; i < files_.size(); ++i) known.emplace(record_key(text_in(files_[i].name)), static_cast<i64>(i));
@@ -248,9 +272,9 @@ void JobSummary::add(const JobSummary& other, const SummaryLimits& limits) {
     record.is_pattern = std::max(record.is_pattern, file.is_pattern);
     if (!fresh && is_other_files(text_in(file.name))) put_text(record.name, other_files(text_in(record.name), text_in(file.name)));
   }
-  JobSummary copy = other;
   copy.renumber(files, theirs);
   renumber(std::move(files), mine);
+  for (std::size_t i = 0; i < partial_.size(); ++i) partial_[i] = partial_[i] || copy.partial_[i];
   std::move(copy.groups_.begin(), copy.groups_.end(), std::back_inserter(groups_));
   shrink(limits);
 }
@@ -258,7 +282,10 @@ void JobSummary::add(const JobSummary& other, const SummaryLimits& limits) {
 void JobSummary::encode(std::span<std::byte> bytes) const {
   std::byte* to = bytes.data();
   put(to, CodedSizes{static_cast<i64>(files_.size()), static_cast<i64>(groups_.size())});
-  for (const FileRecord& file : files_) put(to, CodedFile{file.name, file.amode, file.file_system, file.library, file.is_pattern});
+  for (std::size_t i = 0; i < files_.size(); ++i) {
+    const FileRecord& file = files_[i];
+    put(to, CodedFile{file.name, file.amode, file.file_system, file.library, file.is_pattern, partial_[i] ? 1 : 0});
+  }
   for (const AlikeRanks& group : groups_) {
     put(to, group.header);
     put(to, group.ranks);
@@ -273,6 +300,7 @@ JobSummary JobSummary::decode(std::span<const std::byte> bytes) {
   for (i64 i = 0; i < sizes.files; ++i) {
     const auto coded = take<CodedFile>(from);
     summary.files_.push_back(FileRecord{coded.name, coded.amode, coded.file_system, coded.library, coded.is_pattern, {}});
+    summary.partial_.push_back(coded.is_partial != 0);
   }
   for (i64 i = 0; i < sizes.groups; ++i) {
     AlikeRanks group;

@@ -43,6 +43,8 @@ class JobSummary {
 
   const std::vector<FileRecord>& files() const { return files_; }  // without totals
   FileTotals totals(std::size_t file) const;                       // of all ranks
+  // Some ranks may have counted it, or a part of it, in the record of a pattern or of other files.
+  bool is_partial(std::size_t file) const { return partial_[file]; }
   std::vector<double> held_seconds() const;                        // of a rank, on average, by each file; threads side by side once
   double io_seconds() const;                                       // likewise, by all of them and by opens that failed
   i64 failed_opens() const;                                        // of all ranks
@@ -57,7 +59,9 @@ class JobSummary {
   void shrink_files(i64 most);
   void renumber(std::vector<FileRecord> files, const std::vector<i64>& places);
   void join_likest();
+  void mark_partial(const JobSummary& other);
   std::vector<FileRecord> files_;
+  std::vector<bool> partial_;   // as files_
   std::vector<AlikeRanks> groups_;
 };
 

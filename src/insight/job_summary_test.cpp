@@ -141,6 +141,27 @@ TEST(JobSummary, NamesWithoutAPatternBecomeOthers) {
   EXPECT_EQ(all.calls(), 26 * 20'000);
 }
 
+// Each rank has another file that took it longest.
+TEST(JobSummary, ARowThatLacksWhatSomeRanksDidSaysSo) {
+  std::vector<RankTrace> traces;
+  for (i64 rank = 0; rank < 4; ++rank) {
+    traces.push_back(trace_of(rank, 4, 26, [rank](i64 file, FileTotals& totals) { totals.open_ns = (file == 25 || file / 6 == rank ? 5 : 1) * kSecond; }));
+    for (std::size_t i = 0; i < 26; ++i) put_text(traces.back().files[i].name, std::string(1, static_cast<char>('a' + i)) + "x");
+  }
+  const JobSummary summary = merged(traces, 26);
+  i64 opens = 0;
+  for (std::size_t i = 0; i < summary.files().size(); ++i) {
+    const std::string_view name = text_in(summary.files()[i].name);
+    opens += summary.totals(i).opens;
+    EXPECT_TRUE(is_other_files(name) ? !summary.is_partial(i) : summary.totals(i).opens == 4 || summary.is_partial(i)) << name;
+    EXPECT_FALSE(name == "zx" && summary.is_partial(i)) << "all ranks know it";
+  }
+  EXPECT_EQ(opens, 4 * 26);
+  const auto job = parse_job_line(job_line(summary, traces.front(), {"77", "me", 1000}));
+  ASSERT_TRUE(job.has_value());
+  EXPECT_NE(job_line(summary, traces.front(), {"77", "me", 1000}).find(R"("partial":true)"), std::string::npos);
+}
+
 // Nobody reads the same data where ranks have parts of their own.
 TEST(JobSummary, GroupsKeepRangesApart) {
   std::vector<RankTrace> traces;

@@ -9,6 +9,7 @@
 
 #include "base/file_text.h"
 #include "base/utf8.h"
+#include "hint_table.h"
 #include "insight/job.h"
 #include "model/hints.h"
 #include "model/machine_file.h"
@@ -59,14 +60,7 @@ int explain(const ExplainOptions& options) {
   if (!machine_text) return complain("explain", options.machine_file, std::strerror(machine_text.error().sys_errno));
   if (!pattern_text) return complain("explain", options.pattern_file, std::strerror(pattern_text.error().sys_errno));
   HintSet hints;
-  for (const std::string& hint : options.hints) {
-    const InfoItems items = parse_hint_string(hint);
-    if (items.empty()) return complain("explain", "--hint " + hint, "must be key=value");
-    apply_hints(hints, items, HintSource::kInfo, HintTime::kOpen);
-  }
-  for (const HintNote& note : hints.notes) {
-    if (!note.applied()) return complain("explain", "--hint " + note.key, note.why_not);
-  }
+  if (const int refused = take_hints("explain", "--hint", options.hints, hints)) return refused;
   const Result<Machine> machine = parse_machine(*machine_text);
   if (!machine) return complain("explain", options.machine_file, machine.error().what);
   const Result<PatternFile> file = parse_pattern(*pattern_text, machine->topology.ranks());

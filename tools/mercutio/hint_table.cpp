@@ -188,6 +188,18 @@ int check_path(const std::string& path) {
 
 }  // namespace
 
+int take_hints(const char* command, const std::string& from, const std::vector<std::string>& given, HintSet& set) {
+  for (const std::string& hint : given) {
+    const InfoItems items = parse_hint_string(hint);
+    if (items.empty()) return complain(command, from + " " + hint, "must be key=value");
+    apply_hints(set, items, HintSource::kInfo, HintTime::kOpen);
+  }
+  for (const HintNote& note : set.notes) {
+    if (!note.applied()) return complain(command, from + " " + note.key, note.why_not);
+  }
+  return 0;
+}
+
 Result<std::string> record_of_a_job(const std::string& pattern) {
   const std::string user = environment("USER");
   SiteFacts facts{user.empty() ? "user" : user, "1", "node", "program", 0, 0};

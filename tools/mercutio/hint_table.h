@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/hints.h"
 
 namespace mercutio::tool {
 
@@ -19,6 +20,9 @@ struct HintsOptions {
 
 // 1: no such hint, a mistake in the checked file; 2: wrong usage.
 int hints(const HintsOptions& options);
+
+// Applies hints to `set`, key=value each, or several with semicolons. 1, with a word on stderr: one of them can't be. `from`: where they are given.
+int take_hints(const char* command, const std::string& from, const std::vector<std::string>& given, HintSet& set);
 
 // Where a job of who asks would leave its record, with such a value of MERCUTIO_SITE.
 Result<std::string> record_of_a_job(const std::string& pattern);

@@ -130,9 +130,10 @@ CLI::App* add_explain(CLI::App& app, ExplainOptions& options) {
       ->check(CLI::ExistingFile)
       ->needs(machine);
   machine->excludes(trace);
-  explain_command->add_option("--hint", options.hints, "Hint, key=value; may be repeated (default: none)")->expected(1)->take_all();
+  explain_command->add_option("--hint", options.hints, "Hint, key=value; may be repeated (default: none)")->expected(1)->take_all()->excludes(trace);
   explain_command->add_flag("--ranks", options.ranks,
-                            "Also print what each aggregator owns, and each rank's order of aggregators (default: off)");
+                            "Also print what each aggregator owns, and each rank's order of aggregators (default: off)")
+      ->excludes(trace);
   return explain_command;
 }
 

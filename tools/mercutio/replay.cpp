@@ -16,6 +16,7 @@
 
 #include "bench/common.h"
 #include "bench/contender.h"
+#include "hint_table.h"
 #include "insight/replay.h"
 #include "launcher_line.h"
 #include "locate.h"
@@ -202,6 +203,14 @@ int run_replay(const ReplayOptions& options, const Replay& replay, const Words& 
   return wrong > 0 ? complain("replay", "what was read", std::to_string(static_cast<i64>(wrong)) + " bytes are neither what was written there nor zero") : 0;
 }
 
+// Of Mercutio's: what another MPI-IO takes is not known here.
+int refuse_hints(const ReplayOptions& options) {
+  HintSet hints;
+  const std::string given = environment("MERCUTIO_HINTS");
+  if (const int refused = take_hints("replay", "--hint", options.hints, hints)) return refused;
+  return given.empty() ? 0 : take_hints("replay", "MERCUTIO_HINTS", {given}, hints);
+}
+
 }  // namespace
 
 int replay(const ReplayOptions& options) {
@@ -211,6 +220,7 @@ int replay(const ReplayOptions& options) {
   const auto made = make_replay(job);
   if (!made) return complain("replay", options.trace, "it can't be repeated: " + made.error().what);
   if (!options.host) {
+    if (const int refused = refuse_hints(options)) return refused;
     if (const Preload library = library_to_preload(); library.path.empty()) return complain("replay", "libmercutio.so", library.why_not);
   }
   const Targets targets = targets_of(options, *made);

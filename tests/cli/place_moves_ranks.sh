@@ -103,4 +103,40 @@ contains "$out" "start, as in cyclic.machine"
 contains "$out" "of 1.2 KiB that collective accesses exchange, between nodes: before 640 B, after 0 B"
 contains "$out" "after 0; 2 of 4 ranks"
 equals "$(cat r)" "$(printf 'rank 0=one slot=0\nrank 1=one slot=1\nrank 2=two slot=0\nrank 3=two slot=1')"
+# Four aggregators in turn over the nodes: what ranks have in common goes to both of them, wherever they sit.
+cat >halves.c <<'END'
+#include <mpi.h>
+static char data[16 * 4096];
+int main(int argc, char** argv) {
+  int rank;
+  MPI_Datatype type;
+  MPI_File file;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Type_vector(16, 4096, 8192, MPI_CHAR, &type);
+  MPI_Type_commit(&type);
+  MPI_File_open(MPI_COMM_WORLD, argv[1], MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+  MPI_File_set_view(file, rank % 2 * 32 * 4096 + rank / 2 * 4096, MPI_CHAR, type, "native", MPI_INFO_NULL);
+  MPI_File_write_all(file, data, sizeof data, MPI_CHAR, MPI_STATUS_IGNORE);
+  MPI_File_close(&file);
+  MPI_Type_free(&type);
+  MPI_Finalize();
+  return 0;
+}
+END
+"$compiler" -o halves halves.c
+for aggregators in 4 2; do
+  [ "$launcher" != mpirun.mpich ] || export LD_PRELOAD="$TEST_BUILD/tests/tools/libmpich_yield.so"
+  timeout 120 "$MERCUTIO" run --trace=halves.mtrace --hint cb_nodes=$aggregators --hint mercutio_strategy=two_phase -- "$launcher" "${flags[@]}" ./halves data2 >out 2>&1 || fail "$(cat out)"
+  unset LD_PRELOAD
+  out="$("$MERCUTIO" place halves.mtrace --hosts hosts)"
+  if [ "$aggregators" = 2 ]; then
+    contains "$out" "between nodes: before 128 KiB, after 0 B"
+    contains "$out" "2 of 4 ranks sit on another node"
+  else
+    contains "$out" "between nodes: before 128 KiB, after 128 KiB"
+    contains "$out" "0 of 4 ranks sit on another node"
+    contains "$out" "ranks stay where they were"
+  fi
+done
 lacks "$("$MERCUTIO" report tiles.mtrace --json)" sketch

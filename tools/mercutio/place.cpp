@@ -196,7 +196,7 @@ void print_attempts(const Task& task, const std::vector<Attempt>& all, const Att
               static_cast<long long>(ranks_of(task)));
 }
 
-// What is taken: the cheapest, unless the library's plans would send more between nodes with it than at the start.
+// What is taken: the cheapest, if the library's plans would send less between nodes with it than at the start.
 struct Choice {
   const Attempt& taken;
   place::Exchanged before, cheapest;   // of a run: what its collective accesses exchange
@@ -206,7 +206,7 @@ Choice choose(const Task& task, const std::vector<Attempt>& all) {
   const Attempt& cheapest = place::cheapest(all);
   if (!task.run) return Choice{cheapest, {}, {}};
   const place::Exchanged before = place::planned(*task.run, task.start), after = place::planned(*task.run, cheapest.mapping);
-  return Choice{after.between_nodes <= before.between_nodes ? cheapest : all.front(), before, after};
+  return Choice{after.between_nodes < before.between_nodes ? cheapest : all.front(), before, after};
 }
 
 void print_exchanged(const Task& task, const Choice& choice, const Attempt& cheapest) {

@@ -235,11 +235,16 @@ void JobTrace::tell_verdict(std::vector<RankTrace> traces) const {
   }
 }
 
+std::string JobTrace::what_stays() const {
+  if (job()) return "what each rank recorded stays; run: mercutio report " + trace_path_;
+  return "of rank " + std::to_string(rank_) + " nothing stays, because no file could be made beside " + trace_path_;
+}
+
 // The first rank that was asked for a trace reports what it did itself.
 void JobTrace::end_alone() {
   if (first_traced_ == rank_) {
     const std::string report = report_path_.empty() ? "" : "; the report is of rank " + std::to_string(rank_) + " alone";
-    const std::string trace = piece_path().empty() ? "" : "; what each rank recorded stays; run: mercutio report " + trace_path_;
+    const std::string trace = piece_path().empty() ? "" : "; " + what_stays();
     std::fprintf(stderr, "mercutio: MERCUTIO_TRACE or MERCUTIO_REPORT is not set on all ranks%s%s\n", report.c_str(), trace.c_str());
     const Status told = attempt([&]() -> Status {
       if (!recorder_ || report_path_.empty()) return ok_status();
@@ -275,7 +280,7 @@ void JobTrace::end_trace() {
     if (recorder_) recorder_->remove_file();
     ::rmdir((trace_path_ + ".pieces").c_str());  // succeeds for the last rank
   } else if (!collected && rank_ == 0) {
-    const std::string advice = piece_path().empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : "what each rank recorded stays; run: mercutio report " + trace_path_;
+    const std::string advice = piece_path().empty() ? "set MERCUTIO_TRACE=FILE and run: mercutio report FILE" : what_stays();
     std::fprintf(stderr, "mercutio: the ranks' traces were not put together; %s\n", advice.c_str());
   }
   tell_command('e');

@@ -39,6 +39,7 @@ class JobTrace {
   RecorderOptions recorder_options() const;
   void end_trace();
   void end_alone();
+  std::string what_stays() const;   // of this job, where there is no trace in the end
   void tell_command(char what) const;
   bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: the pieces of all ranks
   bool conclude(const std::vector<std::byte>& pieces) const;   // false: no trace is written that was asked for

@@ -130,6 +130,8 @@ for mpi in mpich openmpi; do
   contains "$(cat err)" "no report: the program ended before MPI_Finalize"
   MERCUTIO_TRACE=/nonexistent/trace run -- "mpirun.$mpi" "${flags[@]}" ./app file
   [ "$(grep -c 'No such file or directory' err)" -le 2 ] || fail "one message a rank: $(cat err)"
+  contains "$(cat err)" "of rank 0 nothing stays"
+  lacks "$(cat err)" "recorded stays"
   lacks "$(cat err)" MPI_MODE_CREATE
 done
 

@@ -257,6 +257,8 @@ Result<std::vector<RankTrace>> read_trace(const std::string& path, std::vector<s
   if (newer) traces = std::move(pieces);
   if (newer || path.ends_with(kPieceSuffix)) keep_one_job(traces);   // a trace is of one job, whatever its clocks say
   std::sort(traces.begin(), traces.end(), [](const RankTrace& a, const RankTrace& b) { return a.header.rank < b.header.rank; });
+  const auto same = [](const RankTrace& a, const RankTrace& b) { return a.header.rank == b.header.rank; };
+  if (std::adjacent_find(traces.begin(), traces.end(), same) != traces.end()) return Error{ErrorClass::kFile, "it holds more than one trace; they can't be joined: name each by itself"};
   return traces;
 }
 

@@ -95,6 +95,19 @@ TEST_F(ReadTrace, OfATraceAllRanksAreRead) {
   std::filesystem::remove_all(folder);
 }
 
+TEST_F(ReadTrace, TracesOfTwoJobsInAFileAreNotOne) {
+  std::vector<std::byte> all = make()->snapshot({});
+  const std::vector<std::byte> other = make()->snapshot({});
+  write_to(folder + "/app.mtrace", all);
+  EXPECT_TRUE(read_trace(folder + "/app.mtrace").ok());
+  all.insert(all.end(), other.begin(), other.end());
+  write_to(folder + "/app.mtrace", all);
+  auto traces = read_trace(folder + "/app.mtrace");
+  ASSERT_FALSE(traces.ok());
+  EXPECT_NE(traces.error().what.find("more than one trace"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
 // A job is killed, or still runs, whose trace has the name of an earlier one's.
 TEST_F(ReadTrace, TheNewerOfATraceAndPiecesIsRead) {
   const std::string trace = folder + "/app.mtrace";

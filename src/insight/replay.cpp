@@ -130,7 +130,7 @@ class Maker {
     cut_to_common_calls();
     replay_.ranks = job_.ranks;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) write_rank(static_cast<i64>(rank));
-    if (replay_.calls == 0) return Error{ErrorClass::kFile, why_.empty() ? "it holds no accesses of files" : why_};
+    if (replay_.files.empty()) return Error{ErrorClass::kFile, why_.empty() ? "it holds no opens of files" : why_};
     write_head();
     for (const std::string& name : names_) {
       for (const JobFile& file : job_.files) {

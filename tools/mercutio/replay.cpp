@@ -160,7 +160,7 @@ void print_result(const ReplayOptions& options, const Replay& replay, const std:
     std::printf("%s", line.c_str());
     return;
   }
-  std::printf("%.0f calls of %lld ranks: %.4g MiB written, %.4g MiB read\n", number(values, "calls"), static_cast<long long>(replay.ranks),
+  std::printf("%.0f accesses of %lld ranks: %.4g MiB written, %.4g MiB read\n", number(values, "calls"), static_cast<long long>(replay.ranks),
               number(values, "written") / (1 << 20), number(values, "read") / (1 << 20));
   std::printf("I/O held a rank for %.6f s at most, of %.6f s\n", number(values, "io_seconds"), number(values, "seconds"));
 }

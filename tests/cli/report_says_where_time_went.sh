@@ -39,6 +39,7 @@ run small_writes data >out 2>err
 lacks "$(cat out err)" "mercutio:"
 trace="$(echo ./*.mtrace)"
 contains "$("$MERCUTIO" report "$trace" --json --events 0)" '"small_writes"'
+equals "$("$MERCUTIO" report "$trace" --json --events 1 | grep -o '"events":\[\["' | wc -l)" 1   # though opens and closes are in all samples
 [ ! -e "$trace.pieces" ] || fail "pieces are left behind"
 
 # A name that is no text, with a control of terminals, and one whose end begins in the middle of a character.

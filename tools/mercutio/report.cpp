@@ -258,11 +258,13 @@ i64 calls_per_shown(const Job& job, i64 most) {
   return rate;
 }
 
-void put_events(Json& json, const RankTrace& trace, i64 rate) {
+// `left`: how many more may be shown. Opens, closes and syncs are in all samples.
+void put_events(Json& json, const RankTrace& trace, i64 rate, i64& left) {
   const std::vector<std::string> calls = call_names(trace);
   json.key("events").open('[');
   for (const EventRecord& event : trace.events) {
-    if (rate == 0 || !kept_of(event.group, rate)) continue;
+    if (left == 0 || !kept_of(event.group, rate)) continue;
+    --left;
     const auto file = static_cast<std::size_t>(event.file);
     json.open('[');
     json.value(std::string(name_of(static_cast<TraceKind>(event.kind))));
@@ -276,8 +278,8 @@ void put_events(Json& json, const RankTrace& trace, i64 rate) {
 }
 
 void put_ranks(Json& json, const Job& job, i64 events) {
-  const i64 rate = events > 0 ? calls_per_shown(job, events) : 0;
-  json.key("calls_per_kept").value(std::max<i64>(1, rate));
+  const i64 rate = events > 0 ? calls_per_shown(job, events) : 1;
+  json.key("calls_per_kept").value(rate);
   json.key("rank_traces").open('[');
   for (std::size_t i = 0; i < job.traces.size(); ++i) {
     const RankTrace& trace = job.traces[i];
@@ -293,7 +295,7 @@ void put_ranks(Json& json, const Job& job, i64 events) {
     json.key("queued_seconds").value(static_cast<double>(trace.header.cores.queued_ns) * 1e-9 / members);
     json.key("finished").value(trace.header.end_ns > 0);
     put_bins(json, trace);
-    put_events(json, trace, rate);
+    put_events(json, trace, rate, events);
     json.close('}');
   }
   json.close(']');

@@ -57,9 +57,10 @@ std::string together_advice(const Job& job, const JobFile& file, Direction direc
 bool several_ranks(const JobFile& file, const std::function<bool(const FileTotals&)>& holds);
 bool several_ranks_stride(const JobFile& file, Direction direction);
 
-// The rules of files of their own: rules_of_holes.cpp, and rules_of_calls.cpp with the files that they mean.
+// The rules of files of their own: rules_of_holes.cpp, rules_of_lateness.cpp, and rules_of_calls.cpp with the files that they mean.
 std::optional<Detection> merged_writes(const Job& job, const JobFile& file);
 std::optional<Detection> amplified_reads(const Job& job, const JobFile& file);
+std::optional<Detection> straggler(const Job& job, const JobFile& file);
 bool viewed_often(const JobFile& file);
 std::optional<Detection> many_views(const Job& job, const JobFile& file);
 bool resized_often(const JobFile& file);

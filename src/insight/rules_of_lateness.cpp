@@ -53,10 +53,31 @@ struct Lateness {
   double count = 0, least = 0, sum = 0, work = 0;
   double steady = 0, steady_mean = 0;   // what half of the ranks or more wait longer than it, and what they wait on average
   double in_turns = 0;                  // what even that one waits: ranks are late in turns
+  std::vector<std::size_t> alike, too;  // about as late as it; less late
+  double ahead = 0;                     // how much later those alike are than the next one
   double balanced() const { return steady_mean + in_turns; }
   // Of ranks that are late one at a time, each waits for all others.
   double without() const { return steady + in_turns * count / (count - 1); }
+  // The other ranks stay as late as they are.
+  double without_those_alike() const { return std::min(steady, ahead) + in_turns * static_cast<double>(alike.size()) / (count - 1); }
 };
+
+// `most`: what those wait that are not late.
+void find_late_ranks(const JobFile& file, double most, Lateness& found) {
+  constexpr double kAlike = 0.1;
+  const double nearly = kAlike * (most - found.least);
+  found.ahead = most - found.least;
+  for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) {
+    if (!meets_others(file.by_rank[rank])) continue;
+    const double waited = late_of_all(file.by_rank[rank]);
+    if (waited - found.least <= nearly) {
+      found.alike.push_back(rank);
+      continue;
+    }
+    found.ahead = std::min(found.ahead, waited - found.least);
+    if (most - waited >= nearly) found.too.push_back(rank);
+  }
+}
 
 // A rank that has no core is late. It is late only where it does not wait itself: a rank that polls for the others is queued as well. The
 // others wait for the one that is queued longest, which may be twice as long as the mean.
@@ -87,8 +108,20 @@ std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
   const double of_late = own_in_all(job, found.rank);
   found.in_turns = std::max(0.0, std::min(found.least, most_in_turns(job, file, found.count)) - found.work - queued_while_others_wait(job, found.sum / found.count));
   found.steady_mean = std::max(0.0, found.sum / found.count - found.least - std::max(0.0, of_late - own / found.count));
-  found.steady = std::max(0.0, most - found.least - std::max(0.0, of_late - (own - of_late) / (found.count - 1)));
+  const double explained = std::max(0.0, of_late - (own - of_late) / (found.count - 1));
+  found.steady = std::max(0.0, most - found.least - explained);
+  find_late_ranks(file, most, found);
+  found.ahead = std::max(0.0, found.ahead - explained);
   return found;
+}
+
+// "rank 3", "ranks 3 and 5", "ranks 3, 5 and 12 more".
+std::string names_of_ranks(const Job& job, const std::vector<std::size_t>& ranks) {
+  constexpr std::size_t kNamed = 2;
+  const auto name = [&](std::size_t i) { return number_text(job.traces[ranks[i]].header.rank); };
+  std::string text = (ranks.size() > 1 ? "ranks " : "rank ") + name(0);
+  if (ranks.size() > 1) text += (ranks.size() > kNamed ? ", " : " and ") + name(1);
+  return ranks.size() > kNamed ? text + " and " + number_text(static_cast<i64>(ranks.size() - kNamed)) + " more" : text;
 }
 
 std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
@@ -104,9 +137,11 @@ std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
   const std::string rank = "rank " + number_text(header.rank);
   const double queued = seconds_of(header.cores.queued_ns) / static_cast<double>(header.members);
   const std::string cause = 2 * queued >= late->steady ? "give " + rank + " a core of its own: it was ready to run but had none for " + seconds_text(queued)
-                                                       : "see what " + rank + " does between accesses that those that wait do not";
-  return Detection{who_waits(file, late->least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(late->least),
-                   {{cause, late->without(), at_most},
+                                                       : "see what " + names_of_ranks(job, late->alike) + (late->alike.size() > 1 ? " do" : " does") +
+                                                             " between accesses that those that wait do not";
+  const std::string too = late->too.empty() ? "" : "; " + names_of_ranks(job, late->too) + (late->too.size() > 1 ? " are" : " is") + " late, too";
+  return Detection{who_waits(file, late->least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(late->least) + too,
+                   {{cause, late->without_those_alike(), at_most},
                     {"divide that work evenly among the ranks", late->balanced(), at_most}},
                    header.rank};
 }

@@ -99,6 +99,28 @@ TEST(Findings, RanksThatAreLateInTurnsAreFound) {
   EXPECT_EQ(seconds_of(waiting(kSecond / 10, 3 * kSecond), "straggler"), -1);
 }
 
+// Ranks that are late by different amounts: without the latest, the others wait for the next one.
+TEST(Findings, WithoutTheLatestRankTheNextOneIsLate) {
+  const auto late = [](i64 of_rank_1) {
+    return find_causes(job_with(4, [=](i64 rank, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      writes.calls = 5;
+      writes.ns = writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = rank == 2 ? 0 : 6 * kSecond - (rank == 1 ? of_rank_1 : 0);
+    }))[0];
+  };
+  const Finding two = late(2 * kSecond);
+  EXPECT_EQ(two.id, "straggler");
+  EXPECT_NEAR(two.seconds, 4, 0.01);
+  EXPECT_NE(two.evidence.find("rank 1 is late, too"), std::string::npos) << two.evidence;
+  EXPECT_NE(two.remedies[0].text.find("see what rank 2 does"), std::string::npos) << two.remedies[0].text;
+  const Finding one = late(0);
+  EXPECT_NEAR(one.seconds, 6, 0.01);
+  EXPECT_EQ(one.evidence.find("late, too"), std::string::npos) << one.evidence;
+  const Finding as_late = late(5'900'000'000);
+  EXPECT_NEAR(as_late.seconds, 6, 0.01);
+  EXPECT_NE(as_late.remedies[0].text.find("see what ranks 1 and 2 do"), std::string::npos) << as_late.remedies[0].text;
+}
+
 TEST(Findings, OnlyThoseThatWaitLongAreSaidToWait) {
   const Job job = job_with(4, [](i64 rank, FileTotals& f) {
     ClassTotals& writes = f.of(Direction::kWrite, true);

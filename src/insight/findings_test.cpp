@@ -312,34 +312,6 @@ TEST(Findings, SerialAccess) {
       "");
 }
 
-// Only what others could do of it is charged, and that their data comes to a rank that writes. That others have the cores is not due to it.
-TEST(Findings, SerialAccessCostsWhatParallelAccessSaves) {
-  const auto reading = [](i64 hosts, i64 ns) {
-    Job job = job_with(4, [ns](i64 rank, FileTotals& f) {
-      if (rank == 0) calls(f.of(Direction::kRead, false), 100, 10 * MiB, ns);
-      if (rank != 0) f.close_ns = f.late_opening_ns = ns;
-    });
-    job.hosts = hosts;
-    return seconds_of(job, "serial");
-  };
-  EXPECT_NEAR(reading(1, 2 * kSecond), 1, 0.01);
-  EXPECT_NEAR(reading(2, 2 * kSecond), 1.5, 0.01);
-  Job writing = job_with(4, [](i64 rank, FileTotals& f) {
-    if (rank == 0) calls(f.of(Direction::kWrite, false), 100, 10 * MiB, 2 * kSecond);
-  });
-  EXPECT_NEAR(seconds_of(writing, "serial"), 1 + 0.75 * 1000 * MiB * 2 / 4e9, 0.01);
-  writing.cores = {kSecond, 9 * kSecond, 1'000'000'000};
-  writing.host_cores = 4;
-  EXPECT_NEAR(seconds_of(writing, "serial"), 1 + 0.75 * 1000 * MiB * 2 / 4e9, 0.01);
-  writing.host_cores = 2;
-  EXPECT_NEAR(seconds_of(writing, "serial"), 1 + 0.75 * 1000 * MiB * 4 / 4e9, 0.01) << "two ranks a core, which copy in turns";
-  writing.hosts = 2;
-  EXPECT_NEAR(seconds_of(writing, "serial"), 1.5 + 0.75 * 1000 * MiB / 1e9, 0.01);
-  EXPECT_EQ(first_of(job_with(4, [](i64 rank, FileTotals& f) {
-              if (rank == 0) calls(f.of(Direction::kRead, false), 100, 10 * MiB, kSecond / 2);
-            })), "") << "it reads little of the time";
-}
-
 // The first open of a job is a slow one, and is made in any case.
 TEST(Findings, TheFirstOpenStays) {
   EXPECT_NEAR(seconds_of(job_with(4, [](i64, FileTotals& f) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 
 #include "insight/costs.h"
 #include "insight/families.h"
@@ -144,6 +145,30 @@ std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
                   busy / 2}}};
 }
 
+double bytes_written_alone(const FileTotals& one) { return static_cast<double>(of(one, Direction::kWrite, false).bytes); }
+
+// How long the rank that writes does something else than I/O, from its first call on the file to its last.
+double between_writes(const Job& job, const JobFile& file) {
+  const auto writes_less = [](const FileTotals& a, const FileTotals& b) { return bytes_written_alone(a) < bytes_written_alone(b); };
+  const auto rank = std::max_element(file.by_rank.begin(), file.by_rank.end(), writes_less) - file.by_rank.begin();
+  const FileTotals& writer = file.by_rank[static_cast<std::size_t>(rank)];
+  if (writer.last_ns <= 0) return std::numeric_limits<double>::max();   // not known
+  i64 ns = writer.last_ns - writer.first_ns - writer.held_ns();
+  for (const JobFile& other : job.files) {
+    if (std::find(file.members.begin(), file.members.end(), &other) == file.members.end()) ns -= other.by_rank[static_cast<std::size_t>(rank)].held_ns();
+  }
+  return std::max(0.0, seconds_of(ns));
+}
+
+// What one rank writes of the others has come to it first: the data of one call before the call, that of the rest between them. To whom what it reads
+// goes is not known.
+double seconds_to_collect(const Job& job, const JobFile& file, double now) {
+  const double bytes = worst(file, bytes_written_alone);
+  const double of_a_call = bytes / std::max(1.0, static_cast<double>(calls_of_a_rank(file, Direction::kWrite)));
+  const double rest = std::min(between_writes(job, file), seconds_collected(job, bytes - of_a_call));
+  return std::clamp(run_seconds(job) - now, 0.0, seconds_collected(job, of_a_call) + rest);
+}
+
 std::optional<Detection> serial(const Job& job, const JobFile& file) {
   if (job.ranks < 2 || 10 * (of(file.all, Direction::kRead, true).bytes + of(file.all, Direction::kWrite, true).bytes) >
                            file.all.bytes())
@@ -155,13 +180,11 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
   });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
   const auto calls = static_cast<double>(calls_of_a_rank(file, Direction::kRead) + calls_of_a_rank(file, Direction::kWrite));
-  // What it writes of the others has come to it first. To whom what it reads goes is not known.
-  const double writes = worst(file, [](const FileTotals& one) { return static_cast<double>(of(one, Direction::kWrite, false).bytes); });
-  const double collected = std::clamp(run_seconds(job) - now, 0.0, seconds_collected(job, writes));
-  const std::string collecting = writes > 0 ? ", and may take longer than the " + seconds_text(collected) + " counted here to get it from the others" : "";
+  const double shared = now * (1 - 1 / parts), collected = seconds_to_collect(job, file, now);
+  const std::string collecting = collected > 0 ? ", and may take longer than the " + seconds_text(collected) + " counted here to get it from the others" : "";
   return Detection{"one of " + number_text(job.ranks) + " ranks moves " + bytes_text(most) + " in " + seconds_text(now) + collecting,
                 {{advice(Advice::kAllRanks, main_direction(file), file.library),
-                  now * (1 - 1 / parts) + collected - calls * own_meeting(job, file), at_most}}};
+                  shared + collected - calls * own_meeting(job, file), at_most || collected > shared}}};
 }
 
 double reopens_of(const FileTotals& one) { return static_cast<double>(one.reopens); }

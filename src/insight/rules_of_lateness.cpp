@@ -1,5 +1,6 @@
 // The rule of late ranks: which ranks others wait for, beyond what their I/O explains.
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "insight/costs.h"
@@ -124,6 +125,28 @@ std::string names_of_ranks(const Job& job, const std::vector<std::size_t>& ranks
   return ranks.size() > kNamed ? text + " and " + number_text(static_cast<i64>(ranks.size() - kNamed)) + " more" : text;
 }
 
+// How long a rank was ready to run, and had no core.
+double queued_seconds(const RankTrace& trace) {
+  return seconds_of(trace.header.cores.queued_ns) / static_cast<double>(trace.header.members);
+}
+
+// A lack of cores makes ranks late only as far as those that wait for them had cores.
+std::string cause_of(const Job& job, const JobFile& file, const Lateness& late) {
+  double queued = std::numeric_limits<double>::max(), of_others = 0;
+  for (std::size_t rank = 0; rank < file.by_rank.size(); ++rank) {
+    const bool is_late = std::find(late.alike.begin(), late.alike.end(), rank) != late.alike.end();
+    if (is_late) queued = std::min(queued, queued_seconds(job.traces[rank]));
+    else if (meets_others(file.by_rank[rank])) of_others += queued_seconds(job.traces[rank]);
+  }
+  of_others /= std::max(1.0, late.count - static_cast<double>(late.alike.size()));
+  const bool several = late.alike.size() > 1;
+  const std::string ranks = names_of_ranks(job, late.alike);
+  if (2 * (queued - of_others) < late.steady)
+    return "see what " + ranks + (several ? " do" : " does") + " between accesses that those that wait do not";
+  return "give " + ranks + (several ? " a core each: they were" : " a core of its own: it was") + " ready to run but had none for " + seconds_text(queued) +
+         ", the others for " + seconds_text(of_others);
+}
+
 std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
   const std::optional<Lateness> late = lateness_of(job, file);
   if (!late || late->balanced() < 0.1 || late->without() < 0.1 || late->balanced() * late->count < 0.1 * (late->sum + late->work * late->count)) return {};
@@ -135,13 +158,9 @@ std::optional<Detection> lateness_among(const Job& job, const JobFile& file) {
                       {"balance what the ranks do between accesses, or let it" + overlaps, late->balanced(), at_most}}};
   const PieceHeader& header = job.traces[late->rank].header;
   const std::string rank = "rank " + number_text(header.rank);
-  const double queued = seconds_of(header.cores.queued_ns) / static_cast<double>(header.members);
-  const std::string cause = 2 * queued >= late->steady ? "give " + rank + " a core of its own: it was ready to run but had none for " + seconds_text(queued)
-                                                       : "see what " + names_of_ranks(job, late->alike) + (late->alike.size() > 1 ? " do" : " does") +
-                                                             " between accesses that those that wait do not";
   const std::string too = late->too.empty() ? "" : "; " + names_of_ranks(job, late->too) + (late->too.size() > 1 ? " are" : " is") + " late, too";
   return Detection{who_waits(file, late->least) + rank + " on " + header.host.data() + ", which waits " + seconds_text(late->least) + too,
-                   {{cause, late->without_those_alike(), at_most},
+                   {{cause_of(job, file, *late), late->without_those_alike(), at_most},
                     {"divide that work evenly among the ranks", late->balanced(), at_most}},
                    header.rank};
 }

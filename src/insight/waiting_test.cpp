@@ -121,6 +121,22 @@ TEST(Findings, WithoutTheLatestRankTheNextOneIsLate) {
   EXPECT_NE(as_late.remedies[0].text.find("see what ranks 1 and 2 do"), std::string::npos) << as_late.remedies[0].text;
 }
 
+// All ranks computed on shared cores before they opened the file, which makes none of them late.
+TEST(Findings, ALateRankLacksACoreOnlyWhereOthersHadOne) {
+  const auto said = [](i64 queued_of_late, i64 queued_of_others) {
+    Job job = job_with(4, [=](i64 rank, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      writes.calls = 5;
+      writes.ns = writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = rank == 2 ? 0 : 2 * kSecond;
+    });
+    for (RankTrace& trace : job.traces) trace.header.cores.queued_ns = trace.header.rank == 2 ? queued_of_late : queued_of_others;
+    return find_causes(job)[0].remedies[0].text;
+  };
+  EXPECT_NE(said(2 * kSecond, 2 * kSecond).find("see what rank 2 does"), std::string::npos) << said(2 * kSecond, 2 * kSecond);
+  EXPECT_NE(said(2 * kSecond, kSecond / 10).find("give rank 2 a core of its own: it was ready to run but had none for 2.0 s, the others for 100 ms"), std::string::npos)
+      << said(2 * kSecond, kSecond / 10);
+}
+
 TEST(Findings, OnlyThoseThatWaitLongAreSaidToWait) {
   const Job job = job_with(4, [](i64 rank, FileTotals& f) {
     ClassTotals& writes = f.of(Direction::kWrite, true);

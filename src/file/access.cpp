@@ -31,6 +31,21 @@ Status OpenFile::check_mode(const AccessCall& call) const {
   return no_split("collective access");
 }
 
+// What is refused on all ranks alike has moved nothing, but takes its time.
+Status OpenFile::admit(const AccessCall& call) const {
+  const i64 start_ns = trace_time();
+  Status mode = check_mode(call);
+  if (!mode) trace_refused(call, start_ns);
+  return mode;
+}
+
+// What this rank alone asked for, and what is wrong with it.
+Error OpenFile::refused(Operation& operation) const {
+  const Result<i64> why = operation.entry.error();
+  if (operation.trace) trace_access(operation, why, /*waited=*/true);
+  return why.error();
+}
+
 // Whether it is independent, and check_mode() finds nothing.
 inline bool OpenFile::is_plain(const AccessCall& call) const {
   if (call.collective || call.positioning == Positioning::kShared || amode_.sequential) return false;
@@ -309,7 +324,7 @@ Result<i64> OpenFile::access_by_pieces(AccessCall& call, Look look, bool cautiou
     alone.engine.sieved = any_sieves_;
     alone.engine.sieving = Toggle::kDisable;
   }
-  MERCUTIO_TRY(alone.entry);
+  if (!alone.entry) return refused(alone);
   if (alone.trace) trace_step(alone, StepForm::kBlocking);
   Result<i64> moved = attempt_memory([&] { return perform_alone(alone); });
   if (alone.trace) trace_access(alone, moved, /*waited=*/true);
@@ -368,7 +383,7 @@ bool OpenFile::is_alone(const AccessCall& call) const {
 }
 
 Result<i64> OpenFile::access(AccessCall call) {
-  if (!is_plain(call)) MERCUTIO_TRY(check_mode(call));
+  if (!is_plain(call)) MERCUTIO_TRY(admit(call));
   const Look look = look_at(call);
   if (call.collective && !is_alone(call)) return access_with_others(call, look);
   call.collective = false;

@@ -87,11 +87,12 @@ OpenFile::OperationRef OpenFile::prepare_to_start(AccessCall& call) {
 // The errors of an access that is moved at once come from the call itself, through the file's error handler.
 // An Error returned here means that there is no request and on_done is never called.
 Result<RequestRef> OpenFile::start(AccessCall call, std::function<void(const Result<i64>&)> on_done) {
-  MERCUTIO_TRY(check_mode(call));
+  MERCUTIO_TRY(admit(call));
   OperationRef operation = prepare_to_start(call);
   if (operation->trace && (call.collective || operation->entry)) trace_step(*operation, StepForm::kStarted);
   if (Status entry = operation->entry; !entry) {
-    if (call.collective) (void)launch(std::move(operation), nullptr);
+    if (!call.collective) return refused(*operation);
+    (void)launch(std::move(operation), nullptr);
     return std::move(entry).error();
   }
   if (auto moved = move_at_once(operation)) {

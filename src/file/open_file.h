@@ -242,6 +242,8 @@ class OpenFile final : public File {
 
   // access.cpp
   Status check_mode(const AccessCall& call) const;  // what fails on all ranks alike
+  Status admit(const AccessCall& call) const;       // the same, and the trace knows of it
+  Error refused(Operation& operation) const;
   bool is_plain(const AccessCall& call) const;
   bool is_alone(const AccessCall& call) const;
   Status check_call(const AccessCall& call, Operation& operation) const;
@@ -284,6 +286,7 @@ class OpenFile final : public File {
   void begin_trace(const AccessCall& call, Look look, Operation& operation) const;
   void watch_run(const AccessCall& call, const Taken& taken, Operation& operation, EngineFile& engine) const MERCUTIO_REQUIRES(mutex_);
   void trace_access(Operation& operation, const Result<i64>& result, bool waited) const;
+  void trace_refused(const AccessCall& call, i64 start_ns) const;
   void trace_sketch(const Operation& operation) const;
   void trace_since(TraceKind kind, const Arrival& arrival, const char* call = nullptr) const;
   template <class Call>

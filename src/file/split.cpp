@@ -5,13 +5,14 @@
 namespace mercutio {
 
 Status OpenFile::begin(AccessCall call) {
-  MERCUTIO_TRY(check_mode(call));
+  MERCUTIO_TRY(admit(call));
   if (publishes_ && call.direction == Direction::kRead) MERCUTIO_TRY(publish_before_read());
   OperationRef operation = prepare_to_start(call);
   if (operation->ordered) place_together(*operation);
   if (Status entry = operation->entry; !entry) {
     if (operation->trace) trace_step(*operation, StepForm::kBlocking);
-    if (call.collective) (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
+    if (!call.collective) return refused(*operation);
+    (void)launch(std::move(operation), nullptr);  // joins, so that the other ranks' _end gets the Error
     return std::move(entry).error();
   }
   if (operation->trace) trace_step(*operation, StepForm::kSplit);

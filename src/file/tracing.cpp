@@ -168,7 +168,7 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   facts.waited = waited;
   facts.failed = !result.ok();
   facts.shared = operation.shared;
-  TraceEvent event{TraceKind::kAccess, operation.start_ns, operation.counters.clock.last_ns(), result ? *result : 0};
+  TraceEvent event{TraceKind::kAccess, operation.start_ns, operation.counters.clock.last_ns(), result ? *result : result.error().moved};
   event.detail = operation.name;
   event.counters = &operation.counters;
   event.access = &facts;
@@ -185,6 +185,16 @@ void OpenFile::trace_access(Operation& operation, const Result<i64>& result, boo
   operation.trace->record(event);
 }
 
+void OpenFile::trace_refused(const AccessCall& call, i64 start_ns) const {
+  const Look look = look_at(call);
+  if (!look.sink) return;
+  Counters counters;
+  counters.clock.start(start_ns);
+  counters.clock.stop();
+  const AccessFacts facts{call.direction, look.together, /*waited=*/true, /*failed=*/true};
+  look.sink->record({TraceKind::kAccess, start_ns, counters.clock.last_ns(), 0, -1, call.name, &counters, &facts});
+}
+
 // An access that is one request of the storage. It takes the way of those that nobody looks at, so that it can stand for them.
 Result<i64> OpenFile::move_traced(const AccessCall& call, Look look, const IoPiece& run, i64 first_etype) {
   const bool reading = call.direction == Direction::kRead;
@@ -196,7 +206,7 @@ Result<i64> OpenFile::move_traced(const AccessCall& call, Look look, const IoPie
   counters.clock.start(start_ns);
   counters.clock.call_it(probe.copied_only() ? Phase::kCopy : Phase::kStorage);
   counters.clock.stop();
-  const i64 end_ns = counters.clock.last_ns(), bytes = moved ? *moved : 0;
+  const i64 end_ns = counters.clock.last_ns(), bytes = moved ? *moved : moved.error().moved;
   if (look.sink->keeps_steps()) {
     TraceStep step;
     step.write = !reading;
@@ -206,7 +216,7 @@ Result<i64> OpenFile::move_traced(const AccessCall& call, Look look, const IoPie
     step.start_ns = start_ns;
     look.sink->step(step);
   }
-  if ((reading || moved) && !probe.absorbed())
+  if ((reading || bytes > 0) && !probe.absorbed())
     look.sink->record({reading ? TraceKind::kStorageRead : TraceKind::kStorageWrite, start_ns, end_ns, bytes, run.offset, {}, nullptr, nullptr, 1, run.bytes});
   const AccessFacts facts{call.direction, look.together, /*waited=*/true, !moved, run.offset + run.bytes, run.bytes};
   look.sink->record({TraceKind::kAccess, start_ns, end_ns, bytes, run.offset, call.name, &counters, &facts});

@@ -1,9 +1,11 @@
 // What a sink is told of an access does not depend on the way that the access takes through the library.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -137,6 +139,54 @@ TEST(Tracing, AViewWithTheHintsThatHoldChangesNone) {
     EXPECT_EQ(told_by(at_open), counts ? 1 : 0);
     EXPECT_TRUE(file->close().ok());
   });
+}
+
+// What fails before it moves anything is an access as well.
+TEST(Tracing, AccessesThatAreRefusedAreTold) {
+  Listener listener;
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    OpenCall call;
+    call.file_name = unique_name();
+    call.amode = mode({&Amode::write_only, &Amode::create});
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &listener});
+    std::vector<std::byte> data(1000, std::byte{1});
+    EXPECT_FALSE(file->access(call_of(Direction::kRead, data)).ok());
+    EXPECT_FALSE(file->start(call_of(Direction::kRead, data), nullptr).ok());
+    EXPECT_FALSE(file->access(call_of(Direction::kWrite, data, -1)).ok());
+    EXPECT_FALSE(file->start(call_of(Direction::kWrite, data, -1), nullptr).ok());
+    EXPECT_TRUE(file->close().ok());
+  });
+  ASSERT_EQ(listener.told.size(), 4u);
+  for (const Told& one : listener.told) EXPECT_TRUE(one.failed && one.waited && one.bytes == 0 && one.offset == -1 && one.kind == TraceKind::kAccess);
+  EXPECT_TRUE(!listener.told[0].write && !listener.told[1].write && listener.told[2].write && listener.told[3].write);
+  EXPECT_TRUE(listener.phases_add_up);
+}
+
+// Of an access that fails on its way the trace knows what it moved, as MPI_Get_count does.
+TEST(Tracing, WhatAFailedAccessMovedIsTold) {
+  Listener listener;
+  const std::string name = std::filesystem::temp_directory_path() / ("mercutio-moved-" + std::to_string(getpid()));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto ignored = std::signal(SIGXFSZ, SIG_IGN);
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    OpenCall call;
+    call.file_name = name;
+    call.amode = kReadWrite;
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &listener});
+    std::vector<std::byte> data(1000, std::byte{1});
+    const rlimit small{1500, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    EXPECT_FALSE(file->access(call_of(Direction::kWrite, data, 1000)).ok());
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_TRUE(file->close().ok());
+  });
+  std::signal(SIGXFSZ, ignored);
+  std::filesystem::remove(name);
+  const auto access = std::find_if(listener.told.begin(), listener.told.end(), [](const Told& one) { return one.kind == TraceKind::kAccess; });
+  ASSERT_NE(access, listener.told.end());
+  EXPECT_TRUE(access->failed);
+  EXPECT_EQ(access->bytes, 500);
 }
 
 constexpr std::chrono::nanoseconds kLateBy = std::chrono::milliseconds(50);

@@ -113,6 +113,23 @@ std::string text_of(const FailedOpens& failed) {
   return "  " + count_of(failed.opens, "open") + " of a rank failed, in " + seconds_text(failed.seconds) + ", first of all: " + printable(failed.first) + "\n";
 }
 
+i64 failed_calls(const FileTotals& all) {
+  i64 calls = 0;
+  for (const ClassTotals& part : all.classes) calls += part.failed_calls;
+  return calls;
+}
+
+std::string failed_accesses_of(const Job& job, i64 accesses) {
+  i64 failed = 0;
+  const JobFile* most = nullptr;
+  for (const JobFile& file : job.files) {
+    failed += failed_calls(file.all);
+    if (!most || failed_calls(file.all) > failed_calls(most->all)) most = &file;
+  }
+  if (failed == 0) return "";
+  return "  of " + count_of(accesses, "access", "accesses") + ", " + number_text(failed) + " failed, most of them of '" + printable(most->name) + "'\n";
+}
+
 // While the program wrote, and while it read.
 std::string rates_of(const Job& job) {
   std::string text;
@@ -211,7 +228,7 @@ std::string verdict(const Job& job) {
   out += "  " + count_of(job.file_count(), "file") + ", " + bytes_text(sums.written) + " written, " +
          bytes_text(sums.read) + " read" +
          rates_of(job) + "\n";
-  out += failed;
+  out += failed + failed_accesses_of(job, sums.calls);
   if (sums.absorbed > 0) {
     out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + number_text(sums.absorbed) + " only went as far as a buffer; storage had " +
            count_of(sums.requests, "request") + "\n";

@@ -246,5 +246,17 @@ TEST(Verdict, SaysWhatAdaptingFound) {
   EXPECT_EQ(text_with({"access=write\nstate=undecided\nbytes=4096\n"}).find("mercutio_adapt"), std::string::npos);
 }
 
+TEST(Verdict, AccessesThatFailedAreCounted) {
+  const auto failing = [](i64 failed) {
+    return verdict(job_with(2, [failed](i64 rank, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, false);
+      calls(writes, 1000, 0, kSecond);
+      writes.failed_calls = rank == 1 ? failed : 0;
+    }));
+  };
+  EXPECT_NE(failing(600).find("  of 2,000 accesses, 600 failed, most of them of 'f'\n"), std::string::npos) << failing(600);
+  EXPECT_EQ(failing(0).find("failed"), std::string::npos) << failing(0);
+}
+
 }  // namespace
 }  // namespace mercutio

@@ -270,6 +270,26 @@ TEST(Findings, AnotherRankIsLateForEachFile) {
   EXPECT_NE((found[0].evidence + found[1].evidence).find("for rank 2"), std::string::npos) << found[0].evidence << found[1].evidence;
 }
 
+// Rank 2 makes rank 1 wait in a file of these two, and rank 1 is late because of that in a file that it shares with rank 0.
+TEST(Findings, ARankThatWaitsInAnotherFileIsNotToBlame) {
+  const auto chained = [](i64 more_of_rank_1, i64 begin_ns) {
+    return find_causes(job_of_files(3, 2, [=](i64 rank, i64 file, FileTotals& f) {
+      if (rank == (file == 0 ? 0 : 2)) return void(f = FileTotals());
+      const i64 waits = file == 0 ? (rank == 1 ? 3 * kSecond : 0) : (rank == 0 ? 3 * kSecond + more_of_rank_1 : 0);
+      f.ranks = 2;
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      writes.calls = 10;
+      writes.ns = writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = waits;
+      f.first_ns = file == 0 ? begin_ns : 1, f.last_ns = f.first_ns + waits + kSecond;
+    }, "out.", false));
+  };
+  const std::vector<Finding> found = chained(0, 1);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].evidence.find("for rank 2"), std::string::npos) << found[0].evidence;
+  EXPECT_EQ(chained(kSecond, 1).size(), 2u) << "it does something else as well";
+  EXPECT_EQ(chained(0, 8 * kSecond).size(), 2u) << "it waits there later";
+}
+
 // On shared cores a rank that polls for others is queued as well: it is late by what it is queued outside of that.
 TEST(Findings, RanksThatAreLateInTurnsAreFoundOnSharedCores) {
   const auto in_turns = [](i64 waits, i64 queued) {

@@ -65,7 +65,7 @@ double seconds_well_made(const Job& job, const JobFile& file, const Moved& moved
 // The same at the rate of the job's own collective accesses to this type of file system, in this direction or else in the other.
 double seconds_together(const Job& job, const JobFile& file, const Moved& moved);
 // The time of the file's collective accesses if they were efficient, with the usual time for synchronisation: their own may be a
-// consequence of the fault.
+// consequence of the fault. No longer than they took.
 double collectives_well_made(const Job& job, const JobFile& file);
 // The time of all of the file's accesses, of which collective ones are efficient.
 double accesses_well_made(const Job& job, const JobFile& file);

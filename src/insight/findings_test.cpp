@@ -319,6 +319,17 @@ TEST(Findings, TheFirstOpenStays) {
               }), "reopened"), 2, 0.001);
 }
 
+// A usual meeting takes 48 ms on these cores, but each file was opened and read together in 20 ms.
+TEST(Findings, FilesThatAreReadLittleAreFoundOnBusyCores) {
+  Job job = job_of_files(2, 300, [](i64, i64, FileTotals& f) {
+    calls(f.of(Direction::kRead, true), 1, 1000, 5 * kSecond / 1000);
+    f.open_ns = f.close_ns = 10 * kSecond / 1000;
+  });
+  job.cores = {kSecond / 5, 16 * kSecond, 1000};
+  EXPECT_EQ(first_of(job), "many_files");
+  EXPECT_NEAR(seconds_of(job, "many_files"), 6, 0.1);
+}
+
 TEST(Findings, TheOrderOfTheSharedFilePointerIsKept) {
   const auto said = [](i64 shared) {
     return find_causes(job_with(4, [shared](i64, FileTotals& f) {

@@ -287,6 +287,8 @@ TEST(Findings, OneAggregatorOnlyWhereItWasAskedFor) {
     f.of(Direction::kWrite, true).phase_ns[static_cast<std::size_t>(rank == 0 ? Phase::kStorage : Phase::kWait)] = 3 * kSecond;
   };
   EXPECT_EQ(first_of(job_with(4, through_one, "cb_nodes=1 (info): applied\n")), "one_aggregator");
+  const std::string said = find_causes(job_with(4, through_one, "romio_cb_write=enable (MPI_Info): applied\ncb_nodes=1 (user file hints.toml:1): applied\n"))[0].remedies[0].text;
+  EXPECT_EQ(said.find("drop the hint cb_nodes=1 (of user file hints.toml:1): "), 0u) << said;
   EXPECT_EQ(first_of(job_with(4, through_one)), "");
   EXPECT_EQ(first_of(job_with(4, through_one, "cb_nodes=16 (info): applied\n")), "");
 }

@@ -127,6 +127,18 @@ std::optional<Detection> strided(const Job& job, const JobFile& file) {
                 {{together_advice(job, file, direction), saved, at_most}}};
 }
 
+// Where the hint was given, of its note "key=value (where): applied"; empty: not known.
+std::string place_of_hint(const JobFile& file, const std::string& hint) {
+  const std::string begin = hint + " (", end = "): applied";
+  for (const TraceText& text : file.texts) {
+    const std::size_t at = text.kind == TextKind::kNotes ? text.text.find(begin) : std::string::npos;
+    if (at == std::string::npos) continue;
+    const std::string line = text.text.substr(at, text.text.find('\n', at) - at);
+    if (line.ends_with(end)) return line.substr(begin.size(), line.size() - begin.size() - end.size());
+  }
+  return "";
+}
+
 std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
   const i64 calls = of(file.all, Direction::kWrite, true).calls + of(file.all, Direction::kRead, true).calls;
   const i64 alone = of(file.all, Direction::kWrite, false).calls + of(file.all, Direction::kRead, false).calls;
@@ -139,10 +151,9 @@ std::optional<Detection> one_aggregator(const Job&, const JobFile& file) {
     for (const Phase phase : {Phase::kStorage, Phase::kCopy, Phase::kExchange, Phase::kSieve, Phase::kLock}) ns += one.phase_ns(phase);
     return seconds_of(ns);
   });
+  const std::string place = place_of_hint(file, "cb_nodes=1");
   return Detection{"cb_nodes=1 with " + number_text(file.all.ranks) + " ranks: one of them makes all storage calls",
-                {{"drop the hint cb_nodes=1 (unset it in the program's Info or in MERCUTIO_HINTS): the number of "
-                  "aggregators is chosen for you",
-                  busy / 2}}};
+                {{"drop the hint cb_nodes=1" + (place.empty() ? "" : " (of " + place + ")") + ": the number of aggregators is chosen for you", busy / 2}}};
 }
 
 double bytes_written_alone(const FileTotals& one) { return static_cast<double>(of(one, Direction::kWrite, false).bytes); }

@@ -7,6 +7,7 @@
 
 #include "insight/costs.h"
 #include "insight/families.h"
+#include "insight/rule_parts.h"
 #include "insight/rules.h"
 
 namespace mercutio {
@@ -69,10 +70,15 @@ std::vector<std::vector<Match>> matches_of(const std::vector<Rule>& all_rules, c
   return found;
 }
 
-std::string names_of(const std::vector<Match>& several) {
+// Of `files` files; with how many a name stands for.
+std::string names_of(const std::vector<Match>& several, i64 files) {
   std::string text;
-  for (std::size_t i = 0; i < std::min(several.size(), kWorstNamed); ++i) text += (i > 0 ? ", " : "") + several[i].file.name;
-  return several.size() <= kWorstNamed ? text : text + " and " + std::to_string(several.size() - kWorstNamed) + " more";
+  for (std::size_t i = 0; i < std::min(several.size(), kWorstNamed); ++i) {
+    const i64 named = several[i].file.files();
+    text += (i > 0 ? ", " : "") + several[i].file.name + (several.size() > 1 && named > 1 ? " (" + number_text(named) + " files)" : "");
+    files -= named;
+  }
+  return several.size() <= kWorstNamed || files <= 0 ? text : text + " and " + number_text(files) + " more";
 }
 
 // What a rule says of several families is one finding if it says it of all of them together, too.
@@ -92,13 +98,13 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   Finding finding;
   finding.id = rule.id;
   finding.title = rule.title;
-  finding.file = names_of(several);
   finding.file_system = several.front().file.file_system;
   finding.library = several.front().file.library;
   const std::vector<const JobFile*> members = members_of(several);
   const Detection detection = several.size() == 1 ? several.front().detection : *rule.detect(job, merge_files(members));
   finding.evidence = detection.evidence;
   finding.files = different_files(members);
+  finding.file = names_of(several, finding.files);
   for (const JobFile* one : members) {
     if (members.size() > 1 && !one->is_pattern && finding.worst.size() < kWorstNamed) finding.worst.emplace_back(one->name, one->seconds());
   }

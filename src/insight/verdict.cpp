@@ -113,6 +113,12 @@ std::string text_of(const FailedOpens& failed) {
   return "  " + count_of(failed.opens, "open") + " of a rank failed, in " + seconds_text(failed.seconds) + ", first of all: " + printable(failed.first) + "\n";
 }
 
+// Of waiting that only one rank has told.
+std::string unknown_late_ranks(const Job& job, double late) {
+  if (job.known_ranks > 1 || job.ranks < 2 || late < kLittleIo * job.seconds) return "";
+  return "; which ranks are late is not known, as the others keep no report";
+}
+
 i64 failed_calls(const FileTotals& all) {
   i64 calls = 0;
   for (const ClassTotals& part : all.classes) calls += part.failed_calls;
@@ -245,7 +251,7 @@ std::string verdict(const Job& job) {
     out += "  the ranks share cores" + std::string(job.ranks > job.hosts * job.host_cores ? "" : " with other processes") +
            ": times depend on who had one when, and the estimates below are unsure\n";
   if (little) out += "  I/O is " + (io_share(job) < 0.005 ? "less than 1 %" : percent(io_share(job), 1)) + " of the run: nothing to gain here\n";
-  if (found.empty() && !little) out += failures.seconds >= kLittleIo * job.seconds ? "  nothing else stands out\n" : "  nothing stands out\n";
+  if (found.empty() && !little) out += (failures.seconds >= kLittleIo * job.seconds ? "  nothing else stands out" : "  nothing stands out") + unknown_late_ranks(job, sums.late) + "\n";
   for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i)
     out += std::to_string(i + 1) + ". " + text_of(found[i], !little);
   if (found.size() > kFindingsShown)

@@ -42,7 +42,7 @@ TEST(Findings, TheSameFaultOfDifferentFilesIsOne) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].files, 5);
   EXPECT_NEAR(found[0].seconds, 5, 0.05);
-  EXPECT_EQ(found[0].file, "out.###, velocity, pressure and 1 more");
+  EXPECT_EQ(found[0].file, "out.### (2 files), velocity, pressure and 1 more");
 }
 
 // Each rank a file of its own, all at the same time: their times aren't summed, and nobody does the work of all.
@@ -244,6 +244,22 @@ TEST(Verdict, SaysWhatAdaptingFound) {
   EXPECT_TRUE(has({same, better}, "writes of 1.0 MiB go faster by depth=2 (1.5 times as fast as the default), and something for 1 other pattern\n"));
   EXPECT_EQ(text_with({}).find("mercutio_adapt"), std::string::npos);
   EXPECT_EQ(text_with({"access=write\nstate=undecided\nbytes=4096\n"}).find("mercutio_adapt"), std::string::npos);
+}
+
+// For whom a rank waits is only known from the others.
+TEST(Verdict, OneRankAloneDoesNotKnowWhoIsLate) {
+  const auto waiting = [](i64 known, i64 ns) {
+    Job job = job_with(known, [ns](i64, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      calls(writes, 10, MiB, 2 * ns);
+      writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = ns;
+    });
+    job.ranks = 2;
+    return verdict(job);
+  };
+  EXPECT_NE(waiting(1, kSecond).find("nothing stands out; which ranks are late is not known"), std::string::npos) << waiting(1, kSecond);
+  EXPECT_EQ(waiting(1, kSecond / 3).find("not known"), std::string::npos) << waiting(1, kSecond / 3);
+  EXPECT_EQ(waiting(2, kSecond).find("not known"), std::string::npos) << waiting(2, kSecond);
 }
 
 TEST(Verdict, AccessesThatFailedAreCounted) {

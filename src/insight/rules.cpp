@@ -180,12 +180,20 @@ double seconds_to_collect(const Job& job, const JobFile& file, double now) {
   return std::clamp(run_seconds(job) - now, 0.0, seconds_collected(job, of_a_call) + rest);
 }
 
+// All ranks make the calls, but one has the data.
+Detection serial_together(const Job& job, const JobFile& file, double most) {
+  const double now = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
+  const double parts = static_cast<double>(std::min(file.all.ranks, 2 * job.hosts));
+  return Detection{"one of " + number_text(file.all.ranks) + " ranks has " + bytes_text(most) + " of the data of collective calls, which take " + seconds_text(now),
+                {{"divide the data of these collective calls evenly among the ranks", now * (1 - 1 / parts)}}};
+}
+
 std::optional<Detection> serial(const Job& job, const JobFile& file) {
-  if (job.ranks < 2 || 10 * (of(file.all, Direction::kRead, true).bytes + of(file.all, Direction::kWrite, true).bytes) >
-                           file.all.bytes())
-    return {};
+  const i64 bytes = file.all.bytes(), together = of(file.all, Direction::kRead, true).bytes + of(file.all, Direction::kWrite, true).bytes;
   const double most = worst(file, [](const FileTotals& one) { return static_cast<double>(one.bytes()); });
-  if (most < 1e6 || most < 0.9 * static_cast<double>(file.all.bytes())) return {};
+  if (job.ranks < 2 || most < 1e6 || most < 0.9 * static_cast<double>(bytes)) return {};
+  if (10 * together > 9 * bytes && file.all.ranks > 1) return serial_together(job, file, most);
+  if (10 * together > bytes) return {};
   const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
   });

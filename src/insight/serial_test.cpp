@@ -65,5 +65,18 @@ TEST(Findings, DataIsOnlyCollectedWhereThereIsTimeForIt) {
   EXPECT_NEAR(writing(8 * kSecond, 0), 0.5 + 40 * of_a_call, 0.01);
 }
 
+// All ranks make collective calls, but one has all the data in them.
+TEST(Findings, OneRankMayHaveAllTheDataOfCollectiveCalls) {
+  const auto writing = [](i64 bytes_of_others) {
+    return seconds_of(job_with(2, [=](i64 rank, FileTotals& f) {
+      ClassTotals& writes = f.of(Direction::kWrite, true);
+      calls(writes, 6, rank == 0 ? 256 * MiB : bytes_of_others, 3 * kSecond);
+      writes.phase_ns[static_cast<std::size_t>(Phase::kArrive)] = rank == 0 ? kSecond : 2 * kSecond;
+    }), "serial");
+  };
+  EXPECT_NEAR(writing(1000), 1, 0.01) << "two ranks share the 2 s in which nobody is late";
+  EXPECT_EQ(writing(128 * MiB), -1);
+}
+
 }  // namespace
 }  // namespace mercutio

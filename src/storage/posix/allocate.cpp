@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "storage/posix/file_system.h"
 #include "storage/posix/transfer.h"
 
 namespace mercutio::posix {
@@ -39,10 +40,9 @@ Status fill_holes(int fd, i64 end) {
 }  // namespace
 
 Status allocate_by_writing(int fd, i64 bytes) {
-  struct stat status {};
-  if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
-  const i64 size = status.st_size;
-  MERCUTIO_TRY(fill_holes(fd, std::min(size, bytes)));
+  MERCUTIO_LET(const i64 before, size_of(fd, /*ask_server=*/true));   // zeros from an older end would cover what another node has written
+  MERCUTIO_TRY(fill_holes(fd, std::min(before, bytes)));
+  MERCUTIO_LET(const i64 size, size_of(fd, /*ask_server=*/true));
   return write_zeros(fd, size, bytes);
 }
 

@@ -213,15 +213,7 @@ class PosixStorage final : public Storage {
   }
   Status flush() override { return traits_.keeps_writes ? sync() : ok_status(); }
 
-  // As the server has it: other nodes may have changed it since this one asked.
-  Result<i64> size() override {
-    struct statx status {};
-    const int ask = AT_EMPTY_PATH | (traits_.metadata_is_remote ? AT_STATX_FORCE_SYNC : 0);
-    if (::statx(fd_->get(), "", ask, STATX_TYPE | STATX_SIZE, &status) != 0) return error_from_errno("statx", errno);
-    if (!S_ISBLK(status.stx_mode)) return static_cast<i64>(status.stx_size);
-    const off_t end = ::lseek(fd_->get(), 0, SEEK_END);
-    return end < 0 ? Result<i64>(error_from_errno("lseek", errno)) : Result<i64>(i64{end});
-  }
+  Result<i64> size() override { return size_of(fd_->get(), traits_.metadata_is_remote); }
 
   Status set_size(i64 bytes) override {
     if (bytes < 0) return Error{ErrorClass::kArg, "a negative size", EINVAL};

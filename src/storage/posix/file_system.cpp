@@ -221,6 +221,15 @@ bool client_keeps_data(const Traits& traits) {
   return traits.way == kDirect && is_fuse_that(traits.file_system, &KnownFuse::keeps_data);
 }
 
+Result<i64> size_of(int fd, bool ask_server) {
+  struct statx status {};
+  const int ask = AT_EMPTY_PATH | (ask_server ? AT_STATX_FORCE_SYNC : 0);
+  if (::statx(fd, "", ask, STATX_TYPE | STATX_SIZE, &status) != 0) return error_from_errno("statx", errno);
+  if (!S_ISBLK(status.stx_mode)) return static_cast<i64>(status.stx_size);
+  const off_t end = ::lseek(fd, 0, SEEK_END);
+  return end < 0 ? Result<i64>(error_from_errno("lseek", errno)) : Result<i64>(i64{end});
+}
+
 bool lock_refused(int sys_errno) {
   return sys_errno == ENOLCK || sys_errno == EOPNOTSUPP || sys_errno == EINVAL || sys_errno == ENOSYS;
 }

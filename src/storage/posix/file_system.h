@@ -17,6 +17,7 @@ bool has_default_stripes(const std::string& path);
 // Whether the client keeps, in spite of O_DIRECT, what an open has read until that is closed, and what was written until it is synced.
 bool client_keeps_data(const Traits& traits);
 int open_again(int fd, int flags);           // the same file, with O_DIRECT; below 0: errno
+Result<i64> size_of(int fd, bool ask_server);   // of a block device, too. ask_server: other nodes may have changed it since this one asked
 bool lock_refused(int sys_errno);            // whether the file system has no locks (rather than: this lock failed)
 
 // Makes accesses through this descriptor coherent between nodes if they are not: in the way of `wish`, or in the best one here.

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
@@ -15,10 +16,12 @@
 #include <string>
 
 #include "storage/drivers.h"
+#include "storage/posix/allocate.h"
 #include "storage/posix/transfer.h"
 
 namespace {
 thread_local unsigned long told_magic = 0;   // 0: the kernel's answer
+thread_local bool told_empty = false;        // fstat(2) takes files for empty, as where a client keeps attributes
 thread_local int stale_reads = 0;            // number of reads to come that take the file for empty, as Linux 6.1 does on CephFS
 }
 
@@ -28,6 +31,12 @@ extern "C" int fstatfs(int fd, struct statfs* to) noexcept {
   return static_cast<int>(code);
 }
 extern "C" int fstatfs64(int fd, struct statfs64* to) noexcept { return fstatfs(fd, reinterpret_cast<struct statfs*>(to)); }
+
+extern "C" int fstat(int fd, struct stat* to) noexcept {
+  const int code = ::fstatat(fd, "", to, AT_EMPTY_PATH);
+  if (code == 0 && told_empty) to->st_size = 0;
+  return code;
+}
 
 extern "C" ssize_t pread(int fd, void* data, size_t bytes, off_t offset) {
   static const auto next = reinterpret_cast<decltype(&pread)>(::dlsym(RTLD_NEXT, "pread"));
@@ -76,6 +85,22 @@ TEST(FileSystem, CephIsReadAgainWhereItsSizeWasAnOldOne) {
   stale_reads = 1;
   EXPECT_EQ(read(64, 10).error().sys_errno, 64) << "of another file system";
   stale_reads = 0;
+  ::close(fd);
+}
+
+// Another node may have made the file longer since this one was told its size.
+TEST(FileSystem, AllocationByWritingAsksTheServerForTheEnd) {
+  const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (fd < 0) GTEST_SKIP() << "no file without a name here";
+  const std::string text(100, 'x');
+  ASSERT_EQ(::pwrite(fd, text.data(), text.size(), 0), 100);
+  told_empty = true;
+  const Status allocated = allocate_by_writing(fd, 200);
+  told_empty = false;
+  ASSERT_TRUE(allocated.ok());
+  std::string got(200, 'y');
+  ASSERT_EQ(::pread(fd, got.data(), got.size(), 0), 200);
+  EXPECT_EQ(got, text + std::string(100, '\0'));
   ::close(fd);
 }
 

@@ -175,13 +175,13 @@ std::uint64_t boot_number() {
 
 // A file system of this machine's own has other files than those with the same numbers on other machines. 0: it is not known which machine this is.
 i64 number_of(const struct stat& status, const Traits& traits) {
-  std::uint64_t number = status.st_ino;
+  std::uint64_t system = 0;
   if (!traits.metadata_is_remote) {
     const std::uint64_t boot = boot_number();
     if (boot == 0) return 0;
-    number = mix_hash(mix_hash(boot, status.st_dev), status.st_ino);
+    system = mix_hash(boot, status.st_dev);
   }
-  return static_cast<i64>(number >> 1 | 1);
+  return static_cast<i64>(mix_hash(system, status.st_ino) >> 1 | 1);
 }
 
 bool locks_work(int fd) {

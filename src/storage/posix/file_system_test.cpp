@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cerrno>
+#include <set>
 #include <string>
 
 #include "storage/drivers.h"
@@ -21,6 +22,7 @@
 
 namespace {
 thread_local unsigned long told_magic = 0;   // 0: the kernel's answer
+thread_local ino_t told_inode = 0;           // 0: the kernel's answer
 thread_local bool told_empty = false;        // fstat(2) takes files for empty, as where a client keeps attributes
 thread_local int stale_reads = 0;            // number of reads to come that take the file for empty, as Linux 6.1 does on CephFS
 }
@@ -35,6 +37,7 @@ extern "C" int fstatfs64(int fd, struct statfs64* to) noexcept { return fstatfs(
 extern "C" int fstat(int fd, struct stat* to) noexcept {
   const int code = ::fstatat(fd, "", to, AT_EMPTY_PATH);
   if (code == 0 && told_empty) to->st_size = 0;
+  if (code == 0 && told_inode != 0) to->st_ino = told_inode;
   return code;
 }
 
@@ -101,6 +104,18 @@ TEST(FileSystem, AllocationByWritingAsksTheServerForTheEnd) {
   std::string got(200, 'y');
   ASSERT_EQ(::pread(fd, got.data(), got.size(), 0), 200);
   EXPECT_EQ(got, text + std::string(100, '\0'));
+  ::close(fd);
+}
+
+TEST(FileSystem, FilesWithNeighbouringInodesHaveDifferentNumbers) {
+  const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (fd < 0) GTEST_SKIP() << "no file without a name here";
+  std::set<i64> numbers;
+  told_magic = 0x0BD00BD0;
+  for (told_inode = 1000; told_inode < 1008; ++told_inode) numbers.insert(traits_of(fd).file_number);
+  told_magic = told_inode = 0;
+  EXPECT_EQ(numbers.size(), 8U);
+  EXPECT_EQ(numbers.count(0), 0U);
   ::close(fd);
 }
 

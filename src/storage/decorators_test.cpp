@@ -10,6 +10,7 @@
 #include "storage/forwarding.h"
 #include "storage/locked.h"
 #include "storage/throttled.h"
+#include "storage/turned.h"
 
 namespace mercutio {
 namespace {
@@ -130,6 +131,15 @@ TEST_F(Decorators, DeferredKnowsWhoWritesALocalFile) {
   auto other = open();
   ASSERT_TRUE(other->write(one(piece(0, 10))).ok());
   EXPECT_FALSE(storage->exclude_other_writers(/*promised=*/true)) << "a merge would take back what it has written";
+}
+
+TEST_F(Decorators, RanksThatDontSeeLocksMergeInTurnsOnly) {
+  Turned storage(open());
+  EXPECT_FALSE(storage.traits().can_merge);
+  storage.begin_turns([]() -> Result<std::unique_ptr<HeldLock>> { return std::unique_ptr<HeldLock>(std::make_unique<NoLock>()); });
+  EXPECT_TRUE(storage.traits().can_merge);
+  storage.end_turns();
+  EXPECT_FALSE(storage.traits().can_merge);
 }
 
 TEST_F(Decorators, ThrottledTakesItsTime) {

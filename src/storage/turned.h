@@ -1,6 +1,7 @@
 // The storage of a file whose ranks take turns in atomic mode: where it has no byte-range locks that all of them see, or where writes are
 // seen when they are published (storage/published.h). One rank has its turn at a time, whatever range it locks. That is what MPI
-// demands: atomic mode orders the accesses of one collective open, and no others (MPI 14.6.1). Who gives out the turns: file/atomicity.cpp.
+// demands: atomic mode orders the accesses of one collective open, and no others (MPI 14.6.1). Otherwise writes are not sieved. Who gives out the
+// turns: file/atomicity.cpp.
 #pragma once
 
 #include <functional>
@@ -9,7 +10,6 @@
 #include <utility>
 
 #include "base/thread_annotations.h"
-
 #include "storage/forwarding.h"
 
 namespace mercutio {
@@ -17,7 +17,7 @@ namespace mercutio {
 class Turned : public Forwarding {
  public:
   using TakeTurn = std::function<Result<std::unique_ptr<HeldLock>>()>;
-  explicit Turned(std::unique_ptr<Storage> inner) : Forwarding(std::move(inner)) {}
+  explicit Turned(std::unique_ptr<Storage> inner) : Forwarding(std::move(inner)), traits_(inner_->traits()) { traits_.can_merge = false; }
 
   // Until end_turns(), a lock is a turn. Accesses of other threads may be under way: each goes on as it began.
   void begin_turns(TakeTurn take_turn) { set_turn(std::make_shared<const TakeTurn>(std::move(take_turn))); }
@@ -37,6 +37,7 @@ class Turned : public Forwarding {
   std::optional<Result<i64>> move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) override {
     return turn() ? std::nullopt : inner_->move_locked(direction, pieces, begin, end);
   }
+  const Traits& traits() const override { return turn() ? inner_->traits() : traits_; }
 
  protected:
   std::shared_ptr<const TakeTurn> turn() const {   // null: ranks take no turns
@@ -51,6 +52,7 @@ class Turned : public Forwarding {
   }
   mutable std::mutex mutex_;
   std::shared_ptr<const TakeTurn> take_turn_ MERCUTIO_GUARDED_BY(mutex_);
+  Traits traits_;   // without turns: a lock that other ranks don't see keeps none of them from writing what a merge writes back
 };
 
 }  // namespace mercutio

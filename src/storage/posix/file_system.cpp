@@ -18,13 +18,13 @@
 #include "base/file_text.h"
 #include "base/hash.h"
 #include "storage/posix/lustre.h"
-#include "storage/posix/mounts.h"
 
 namespace mercutio::posix {
 namespace {
 
 constexpr auto kImmediate = Coherence::kImmediate, kAfterOpen = Coherence::kAfterOpen, kUnknown = Coherence::kUnknown;
 constexpr auto kDirect = CoherenceWay::kDirect, kNone = CoherenceWay::kNone;
+constexpr auto kLustre = static_cast<unsigned long>(kLustreMagic);
 constexpr unsigned long kNfs = 0x6969, kCifs = 0xFF534D42, kSmb2 = 0xFE534D42, kNineP = 0x01021997, kPvfs2 = 0x20030528;
 
 struct Known {
@@ -42,7 +42,7 @@ constexpr Known kKnown[] = {
     {0x9123683E, "btrfs", kImmediate, kNone, true, true},
     {0x01021994, "tmpfs", kImmediate, kNone, true, true},
     {kNfs, "nfs", kAfterOpen, kDirect, true, false},
-    {static_cast<unsigned long>(kLustreMagic), "lustre", kImmediate, kNone, true, false},
+    {kLustre, "lustre", kImmediate, kNone, true, false},
     {0x47504653, "gpfs", kImmediate, kNone, true, false},
     {kFuseMagic, "fuse", kUnknown, kNone, true, false},
     {kCephMagic, "ceph", kImmediate, kNone, true, false},
@@ -135,31 +135,15 @@ void set_fuse_traits(const Mount& mount, Traits& traits) {
   if (mount.type == "fuse.glusterfs") set_gluster_traits(mount, traits);
 }
 
+std::optional<Mount> mount_of_file(int fd) {
+  struct stat status {};
+  return ::fstat(fd, &status) == 0 ? mount_of(status.st_dev) : std::nullopt;
+}
+
 // With the mount option local_lock there are locks, which stay on each node.
 void look_at_pvfs2(Traits& traits) {
   traits.locks_between_nodes = traits.can_merge = false;
   traits.coherence_advice = "PVFS2 has no locks between nodes. Without the mount, as pvfs2:/MOUNT/POINT/path, nothing is kept on the nodes";
-}
-
-// Options of a mount that change what holds for the type.
-void set_mount_traits(unsigned long magic, int fd, Traits& traits) {
-  struct stat status {};
-  if (magic == kPvfs2) return look_at_pvfs2(traits);
-  if ((magic != kFuseMagic && magic != kNfs && magic != kCifs && magic != kSmb2 && magic != kNineP) || ::fstat(fd, &status) != 0) return;
-  const auto mount = mount_of(status.st_dev);
-  if (!mount) return;
-  if (magic == kFuseMagic) return set_fuse_traits(*mount, traits);
-  if (magic == kNfs) {
-    const bool local_locks = mount->has_option("nolock") || mount->has_option("local_lock=all") || mount->has_option("local_lock=posix");
-    traits.locks_between_nodes = !local_locks;
-    if (local_locks) traits.coherence_advice = "locks stay on this node: mount without nolock and local_lock";
-    return;
-  }
-  for (const char* cached : {"cache=loose", "cache=fscache", "cache=mmap"}) {
-    if (!mount->has_option(cached)) continue;
-    traits.coherence = kAfterOpen;
-    traits.coherence_advice = std::string("the mount option ") + cached + " lets each node keep data: mount with cache=" + (magic == kNineP ? "none" : "strict");
-  }
 }
 
 // Of the running kernel; 0: not known, as there may be no descriptor left to ask with.
@@ -213,6 +197,25 @@ bool is_fuse_that(std::string_view file_system, bool KnownFuse::*trait) {
 
 }  // namespace
 
+void set_mount_traits(unsigned long magic, const Mount& mount, Traits& traits) {
+  if (magic == kFuseMagic) return set_fuse_traits(mount, traits);
+  if (magic == kLustre) {
+    traits.locks_between_nodes = !mount.has_option("localflock");
+    return;
+  }
+  if (magic == kNfs) {
+    const bool local_locks = mount.has_option("nolock") || mount.has_option("local_lock=all") || mount.has_option("local_lock=posix");
+    traits.locks_between_nodes = !local_locks;
+    if (local_locks) traits.coherence_advice = "locks stay on this node: mount without nolock and local_lock";
+    return;
+  }
+  for (const char* cached : {"cache=loose", "cache=fscache", "cache=mmap"}) {
+    if (!mount.has_option(cached)) continue;
+    traits.coherence = kAfterOpen;
+    traits.coherence_advice = std::string("the mount option ") + cached + " lets each node keep data: mount with cache=" + (magic == kNineP ? "none" : "strict");
+  }
+}
+
 int open_again(int fd, int flags) {
   return ::open(("/proc/self/fd/" + std::to_string(fd)).c_str(), flags | O_DIRECT | O_CLOEXEC);
 }
@@ -254,7 +257,9 @@ Traits traits_of(int fd) {
       traits.metadata_is_remote = !known.local;
       numbered = magic != kFuseMagic && magic != kCifs && magic != kSmb2 && magic != kNineP;
     }
-    set_mount_traits(magic, fd, traits);
+    if (magic == kPvfs2) look_at_pvfs2(traits);
+    if (magic == kFuseMagic || magic == kLustre || magic == kNfs || magic == kCifs || magic == kSmb2 || magic == kNineP)
+      if (const auto mount = mount_of_file(fd)) set_mount_traits(magic, *mount, traits);
     if (info.f_bsize > 0) traits.block_bytes = info.f_bsize;
   }
   struct stat status {};

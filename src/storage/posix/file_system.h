@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "storage/posix/mounts.h"
 #include "storage/storage.h"
 
 namespace mercutio::posix {
@@ -10,6 +11,7 @@ namespace mercutio::posix {
 inline constexpr unsigned long kFuseMagic = 0x65735546, kCephMagic = 0x00C36400;   // statfs(2)
 
 Traits traits_of(int fd);                    // uses statfs, the table of mounts, and one lock query
+void set_mount_traits(unsigned long magic, const Mount& mount, Traits& traits);   // options that change what holds for the type
 bool is_on_lustre(const std::string& path);  // looks at the folder: the file may not exist yet
 bool is_on_lustre(int fd);
 // Whether the folder of that file, or the file system, gives new files more than one stripe.

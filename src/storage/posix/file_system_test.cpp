@@ -119,6 +119,19 @@ TEST(FileSystem, FilesWithNeighbouringInodesHaveDifferentNumbers) {
   ::close(fd);
 }
 
+Traits with_options(unsigned long magic, const char* options) {
+  Traits traits;
+  set_mount_traits(magic, Mount{"/mnt", "", options}, traits);
+  return traits;
+}
+
+TEST(FileSystem, LocksOfSomeMountsStayOnTheNode) {
+  EXPECT_TRUE(with_options(0x0BD00BD0, "rw,flock,lazystatfs").locks_between_nodes);
+  EXPECT_FALSE(with_options(0x0BD00BD0, "rw,localflock,lazystatfs").locks_between_nodes);
+  EXPECT_TRUE(with_options(0x6969, "rw,vers=4.2,local_lock=none").locks_between_nodes);
+  EXPECT_FALSE(with_options(0x6969, "rw,vers=3,local_lock=all").locks_between_nodes);
+}
+
 // Its client keeps pages. Where fcntl grants locks (mount option local_lock) they are those of one node.
 TEST(FileSystem, Pvfs2IsReadDirectlyAndHasNoLocksBetweenNodes) {
   const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);

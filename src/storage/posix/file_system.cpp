@@ -17,6 +17,7 @@
 #include "base/absolute_path.h"
 #include "base/file_text.h"
 #include "base/hash.h"
+#include "base/split.h"
 #include "storage/posix/lustre.h"
 
 namespace mercutio::posix {
@@ -146,6 +147,16 @@ void look_at_pvfs2(Traits& traits) {
   traits.coherence_advice = "PVFS2 has no locks between nodes. Without the mount, as pvfs2:/MOUNT/POINT/path, nothing is kept on the nodes";
 }
 
+// Whether an option of CIFS or 9p lets a node keep data that others may change. Linux shows that of 9p as "cache=mmap", without "cache=", or since 6.4
+// as "cache=" and a number.
+bool keeps_data(std::string_view option) {
+  constexpr std::string_view kCache = "cache=", kKept[] = {"loose", "fscache", "mmap", "readahead", "singleclient"};
+  const bool named = option.starts_with(kCache);
+  if (named) option.remove_prefix(kCache.size());
+  if (std::find(std::begin(kKept), std::end(kKept), option) != std::end(kKept)) return true;
+  return named && option.find_first_not_of("0123456789abcdef") == std::string_view::npos && option.find_first_not_of('0') != std::string_view::npos;
+}
+
 // Of the running kernel; 0: not known, as there may be no descriptor left to ask with.
 std::uint64_t boot_number() {
   static std::atomic<std::uint64_t> known{0};
@@ -209,10 +220,10 @@ void set_mount_traits(unsigned long magic, const Mount& mount, Traits& traits) {
     if (local_locks) traits.coherence_advice = "locks stay on this node: mount without nolock and local_lock";
     return;
   }
-  for (const char* cached : {"cache=loose", "cache=fscache", "cache=mmap"}) {
-    if (!mount.has_option(cached)) continue;
+  for (const std::string_view option : split(mount.options, ',')) {
+    if (!keeps_data(option)) continue;
     traits.coherence = kAfterOpen;
-    traits.coherence_advice = std::string("the mount option ") + cached + " lets each node keep data: mount with cache=" + (magic == kNineP ? "none" : "strict");
+    traits.coherence_advice = "the mount option " + std::string(option) + " lets each node keep data: mount with cache=" + (magic == kNineP ? "none" : "strict");
   }
 }
 

@@ -132,6 +132,17 @@ TEST(FileSystem, LocksOfSomeMountsStayOnTheNode) {
   EXPECT_FALSE(with_options(0x6969, "rw,vers=3,local_lock=all").locks_between_nodes);
 }
 
+TEST(FileSystem, MountsThatLetANodeKeepDataAreKnown) {
+  constexpr unsigned long kCifs = 0xFF534D42, kNineP = 0x01021997;
+  for (const char* option : {"loose", "fscache", "mmap", "readahead", "cache=loose", "cache=f", "cache=83", "cache=1"})
+    EXPECT_EQ(with_options(kNineP, (std::string("rw,access=client,trans=virtio,") + option).c_str()).coherence, Coherence::kAfterOpen) << option;
+  for (const char* option : {"cache=0", "cache=none", "cachetag=loose", "posixacl"})
+    EXPECT_EQ(with_options(kNineP, (std::string("rw,") + option).c_str()).coherence, Coherence::kImmediate) << option;
+  for (const char* option : {"cache=loose", "cache=singleclient"})
+    EXPECT_EQ(with_options(kCifs, (std::string("rw,vers=3.1.1,") + option).c_str()).coherence, Coherence::kAfterOpen) << option;
+  for (const char* option : {"cache=strict", "cache=none"}) EXPECT_EQ(with_options(kCifs, option).coherence, Coherence::kImmediate) << option;
+}
+
 // Its client keeps pages. Where fcntl grants locks (mount option local_lock) they are those of one node.
 TEST(FileSystem, Pvfs2IsReadDirectlyAndHasNoLocksBetweenNodes) {
   const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);

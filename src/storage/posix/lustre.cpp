@@ -256,14 +256,17 @@ Layout lustre_layout(int fd) {
   return parse_lov(ConstBytes(bytes).first(static_cast<size_t>(length))).value_or(Layout{});
 }
 
+bool gives_several_stripes(ConstBytes attribute) {
+  if (parse_plain(attribute)) return field<std::uint16_t>(attribute, 28) > 1;
+  const auto layout = parse_lov(attribute);
+  return !layout || layout->components.size() > 1 || layout->stripe_count != 1;
+}
+
 bool gives_several_stripes(const std::string& folder) {
   std::vector<std::byte> bytes(kMaxAttributeBytes);
   const ssize_t length = ::getxattr(folder.c_str(), kAttribute, bytes.data(), bytes.size());
   if (length <= 0) return false;
-  const ConstBytes attribute = ConstBytes(bytes).first(static_cast<size_t>(length));
-  if (parse_plain(attribute)) return field<std::uint16_t>(attribute, 28) > 1;
-  const auto layout = parse_lov(attribute);
-  return !layout || layout->components.size() > 1;
+  return gives_several_stripes(ConstBytes(bytes).first(static_cast<size_t>(length)));
 }
 
 int create_striped(const OpenCalls& calls, int flags, int permissions, const Layout& layout) {

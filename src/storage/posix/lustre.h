@@ -24,6 +24,7 @@ Layout lustre_layout(int fd);  // zeros if there is none
 
 // Whether the folder was configured to give new files more than one stripe.
 bool gives_several_stripes(const std::string& folder);
+bool gives_several_stripes(ConstBytes attribute);   // of the folder
 
 // Opens with O_CREAT | O_EXCL and sets the layout before the file gets its objects, through Lustre's library if it is installed and
 // the path is known. Returns a descriptor, or -1 and errno. If the file system rejects the layout, the file gets the default.

@@ -227,6 +227,20 @@ TEST(Lustre, MadeAttributesOfComponentsPoolsAndLists) {
   EXPECT_EQ(parse_lov(make_lov(listed))->components[0].servers, (std::vector<i64>{9, 2, 5}));
 }
 
+TEST(Lustre, FoldersWithStripesOfTheirOwnAreKnown) {
+  EXPECT_FALSE(gives_several_stripes(make_lov(Layout{MiB, 1, -1})));
+  EXPECT_FALSE(gives_several_stripes(make_lov(Layout{MiB, 0, -1}))) << "the file system's default";
+  EXPECT_TRUE(gives_several_stripes(make_lov(Layout{MiB, 4, -1})));
+  Layout progressive;
+  progressive.components = {wanted(0, MiB, MiB, 1), wanted(MiB, kEndOfFile, MiB, 4)};
+  Bytes made = make_lov(progressive);
+  EXPECT_TRUE(gives_several_stripes(made));
+  put<std::uint16_t>(made, 14, 1);   // the first component alone
+  EXPECT_FALSE(gives_several_stripes(made));
+  put<std::uint16_t>(made, 32 + 2 * 48 + 28, 8);   // its stripes
+  EXPECT_TRUE(gives_several_stripes(made)) << "with several stripes";
+}
+
 TEST(Lustre, StripedCreationElsewhereMakesAnOrdinaryFile) {
   const std::string path = ::testing::TempDir() + "striped." + std::to_string(::getpid());
   const auto open = [&](int flags) { return ::open(path.c_str(), flags, 0600); };

@@ -341,7 +341,9 @@ class PosixStorage final : public Storage {
       lock->hold(*ticket);
       return std::unique_ptr<HeldLock>(std::move(lock));
     }
-    locks_->ranges.release(*ticket);
+    // With it goes what another range that overlapped it has left locked.
+    if (lock_refused(failed)) locks_->ranges.release(*ticket);
+    else if (const int lost = locks_->release(*ticket); lost != 0) return failed_unlock(lost);
     if (taken && !waits && failed != EDEADLK) return std::unique_ptr<HeldLock>();
     if (lock_refused(failed)) return no_locks();
     if (failed == EDEADLK)

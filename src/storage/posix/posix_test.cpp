@@ -10,9 +10,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstdarg>
 #include <cstring>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "storage/drivers.h"
 #include "storage/posix/allocate.h"
@@ -25,6 +27,22 @@ static std::atomic<int> calls_that_write_nothing{0};
 extern "C" ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
   if (calls_that_write_nothing > 0 && calls_that_write_nothing-- > 0) return 0;
   return ::syscall(SYS_pwrite64, fd, data, bytes, offset);
+}
+
+// As the C library's, but what it does comes instead of the next request for a shared lock, which another process holds then.
+static std::function<void()> instead_of_lock;
+
+extern "C" int fcntl(int fd, int command, ...) {
+  va_list arguments;
+  va_start(arguments, command);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (command == F_OFD_SETLK && instead_of_lock && static_cast<struct flock*>(argument)->l_type == F_RDLCK) {
+    std::exchange(instead_of_lock, nullptr)();
+    errno = EAGAIN;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fcntl, fd, command, argument));
 }
 
 namespace mercutio::posix {
@@ -366,6 +384,19 @@ TEST_F(Posix, HoldersOfARangeDontWaitForTheirOwnWaiters) {
   EXPECT_TRUE(release(std::move(*first)));
   late.join();
   EXPECT_TRUE(*open()->try_lock(200, 300, false)) << "it has had its turn";
+}
+
+TEST_F(Posix, ALockThatFailsLeavesNothingLocked) {
+  auto mine = open(), other = open();
+  auto held = mine->lock(0, 10, false);
+  ASSERT_TRUE(held.ok());
+  instead_of_lock = [&] { held->reset(); };   // by another thread
+  const auto failed = mine->try_lock(5, 15, false);
+  ASSERT_TRUE(failed.ok());
+  EXPECT_EQ(*failed, nullptr);
+  const auto free = other->try_lock(0, 15, true);
+  ASSERT_TRUE(free.ok());
+  EXPECT_NE(*free, nullptr);
 }
 
 TEST_F(Posix, LocksOfADeadProcessAreFree) {

@@ -2,6 +2,7 @@
 #include "storage/posix/allocate.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +38,16 @@ Status fill_holes(int fd, i64 end) {
   return ok_status();
 }
 
+// On tmpfs a signal takes back all that was allocated, so that a timer might let it begin again for ever. 0 or errno.
+int allocate_undisturbed(int fd, i64 bytes) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int failed = ::fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return failed;
+}
+
 }  // namespace
 
 Status allocate_by_writing(int fd, i64 bytes) {
@@ -53,10 +64,8 @@ Status allocate(int fd, i64 bytes) {
   if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
   if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
     return Error{ErrorClass::kUnsupportedOperation, "not a regular file: there is nothing to allocate", ENODEV, 0, bytes};
-  int failed = 0;
-  do {
-    failed = ::fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
-  } while (failed == EINTR);
+  int failed = ::fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
+  while (failed == EINTR) failed = allocate_undisturbed(fd, bytes);
   if (failed == 0) return ok_status();
   if (failed == EOPNOTSUPP || failed == ENOSYS) return allocate_by_writing(fd, bytes);
   return error_from_errno("fallocate", failed, 0, bytes);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@ namespace {
 thread_local unsigned long told_magic = 0;   // 0: the kernel's answer
 thread_local ino_t told_inode = 0;           // 0: the kernel's answer
 thread_local bool told_empty = false;        // fstat(2) takes files for empty, as where a client keeps attributes
+thread_local int timer_interrupts = 0;       // that fallocate(2) sees at most
 thread_local int stale_reads = 0;            // number of reads to come that take the file for empty, as Linux 6.1 does on CephFS
 }
 
@@ -39,6 +41,18 @@ extern "C" int fstat(int fd, struct stat* to) noexcept {
   if (code == 0 && told_empty) to->st_size = 0;
   if (code == 0 && told_inode != 0) to->st_ino = told_inode;
   return code;
+}
+
+// As on tmpfs under a timer that is faster than the allocation, but not for ever.
+extern "C" int fallocate(int fd, int mode, off_t offset, off_t bytes) {
+  sigset_t blocked;
+  ::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  if (timer_interrupts > 0 && !sigismember(&blocked, SIGALRM)) {
+    --timer_interrupts;
+    errno = EINTR;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fallocate, fd, mode, offset, bytes));
 }
 
 extern "C" ssize_t pread(int fd, void* data, size_t bytes, off_t offset) {
@@ -104,6 +118,16 @@ TEST(FileSystem, AllocationByWritingAsksTheServerForTheEnd) {
   std::string got(200, 'y');
   ASSERT_EQ(::pread(fd, got.data(), got.size(), 0), 200);
   EXPECT_EQ(got, text + std::string(100, '\0'));
+  ::close(fd);
+}
+
+TEST(FileSystem, ATimerDoesntKeepAllocationFromItsEnd) {
+  const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (fd < 0) GTEST_SKIP() << "no file without a name here";
+  timer_interrupts = 100;
+  EXPECT_TRUE(allocate(fd, 4096).ok());
+  EXPECT_EQ(timer_interrupts, 99);
+  timer_interrupts = 0;
   ::close(fd);
 }
 

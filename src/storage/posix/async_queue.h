@@ -21,6 +21,7 @@ class OpenFd {
   bool direct() const { return direct_; }
   void set_direct(bool direct) { direct_ = direct; }
   static TransferCount::Running begin(const std::shared_ptr<OpenFd>& fd) { return TransferCount::begin({fd, &fd->transfers_}); }
+  void wait_for_transfers() { transfers_.wait(); }
   Status close();  // waits for the transfers
 
  private:

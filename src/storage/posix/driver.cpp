@@ -249,6 +249,7 @@ class PosixStorage final : public Storage {
 
   // O_DIRECT passes the pages of this node's other programs. Some clients (GlusterFS) keep them even when the file is opened again.
   Status close() override {
+    fd_->wait_for_transfers();   // a started write needs its mark to the end
     if (options_.write && traits_.way == CoherenceWay::kDirect) ::posix_fadvise(fd_->get(), 0, 0, POSIX_FADV_DONTNEED);
     marks_->release();   // a child process may have the descriptor, too
     Status closed = fd_->close();

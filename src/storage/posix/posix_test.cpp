@@ -21,10 +21,12 @@
 #include "storage/posix/file_system.h"
 #include "storage/posix/transfer.h"
 
-// As the C library's, but for the next calls that are to write nothing.
+// As the C library's, but for the next calls that are to write nothing, and while calls hang.
 static std::atomic<int> calls_that_write_nothing{0};
+static std::atomic<bool> writes_hang{false};
 
 extern "C" ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
+  while (writes_hang) ::usleep(100);
   if (calls_that_write_nothing > 0 && calls_that_write_nothing-- > 0) return 0;
   return ::syscall(SYS_pwrite64, fd, data, bytes, offset);
 }
@@ -194,6 +196,23 @@ TEST_F(Posix, CloseWaitsForStartedTransfers) {
   ASSERT_TRUE(storage->close().ok());
   EXPECT_EQ(size(), 512 * KiB);
   for (auto& transfer : transfers) EXPECT_EQ(transfer->wait().value(), 64 * KiB);
+}
+
+TEST_F(Posix, OthersMergeWhenStartedWritesHaveEnded) {
+  auto storage = open(), other = open();
+  writes_hang = true;
+  auto transfer = storage->start(Direction::kWrite, {piece(0, 100)});
+  std::thread closing([&] { EXPECT_TRUE(storage->close().ok()); });
+  bool merges = false;
+  for (int ms = 0; ms < 50 && !merges; ++ms) {
+    merges = other->exclude_other_writers(false) != nullptr;
+    ::usleep(1000);
+  }
+  EXPECT_FALSE(merges);
+  writes_hang = false;
+  closing.join();
+  EXPECT_EQ(transfer->wait().value(), 100);
+  EXPECT_NE(other->exclude_other_writers(false), nullptr);
 }
 
 TEST_F(Posix, TransfersAfterAFork) {

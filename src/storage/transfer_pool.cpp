@@ -1,9 +1,6 @@
 // The pool of threads. One mutex for the queue; one per job would buy nothing, as a job is a system call at least.
 #include "storage/transfer_pool.h"
 
-#include <sys/types.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
@@ -30,6 +27,7 @@ void TransferCount::end() {
 }
 
 void TransferCount::wait() {
+  if (owner_ != ::getpid()) return;
   for (i64 running = running_.load(); running > 0; running = running_.load()) running_.wait(running);
 }
 

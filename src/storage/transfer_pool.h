@@ -3,6 +3,9 @@
 // runs its transfers synchronously.
 #pragma once
 
+#include <sys/types.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <functional>
 #include <map>
@@ -20,10 +23,11 @@ class TransferCount {
   // Counts one until the last copy of this is gone; it keeps what owns the count.
   using Running = std::shared_ptr<void>;
   static Running begin(std::shared_ptr<TransferCount> count);
-  void wait();   // until the count is zero
+  void wait();   // until the count is zero. In a forked child no transfer is left to wait for
 
  private:
   void end();
+  const pid_t owner_ = ::getpid();
   std::atomic<i64> running_{0};
 };
 

@@ -226,6 +226,19 @@ TEST_F(Posix, TransfersAfterAFork) {
   EXPECT_EQ(size(), 1500);
 }
 
+TEST_F(Posix, AChildClosesWhatTheParentMovesAt) {
+  auto storage = open();
+  writes_hang = true;
+  auto transfer = storage->start(Direction::kWrite, {piece(0, 100)});
+  const int code = in_child([&] {
+    ::alarm(10);
+    return storage->close().ok() ? 0 : 1;
+  });
+  writes_hang = false;
+  EXPECT_EQ(code, 0);
+  EXPECT_EQ(transfer->wait().value(), 100);
+}
+
 TEST_F(Posix, LocksExcludeProcesses) {
   auto mine = open();
   auto held = mine->lock(100, 200, true);

@@ -72,10 +72,17 @@ class HeldRanges {
   std::list<Range> ranges_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
+// Of a transfer on a range that it has entered.
+struct Reliance {
+  ~Reliance() { ranges.leave(ticket); }
+  HeldRanges& ranges;
+  const HeldRanges::Ticket ticket;
+};
+
 class CoveringLock final : public HeldLock {
  public:
-  CoveringLock(std::shared_ptr<HeldRanges> ranges, HeldRanges::Ticket ticket, std::unique_ptr<HeldLock> inner)
-      : ranges_(std::move(ranges)), ticket_(ticket), inner_(std::move(inner)) {}
+  CoveringLock(std::shared_ptr<HeldRanges> ranges, Span span, std::unique_ptr<HeldLock> inner)
+      : ranges_(std::move(ranges)), ticket_(ranges_->add(span)), inner_(std::move(inner)) {}
   ~CoveringLock() override { forget(); }
   Status release() override {
     forget();
@@ -127,8 +134,7 @@ class LockedStorage final : public Forwarding {
 
  private:
   std::unique_ptr<HeldLock> covering(Span span, std::unique_ptr<HeldLock> inner) {
-    const auto ticket = ranges_->add(span);
-    return std::make_unique<CoveringLock>(ranges_, ticket, std::move(inner));
+    return std::make_unique<CoveringLock>(ranges_, span, std::move(inner));
   }
   template <class Move>
   Result<i64> covered(std::span<const IoPiece> pieces, bool exclusive, Move move) {
@@ -136,9 +142,8 @@ class LockedStorage final : public Forwarding {
     if (span.begin >= span.end) return move();
     HeldRanges::Ticket ticket;
     if (ranges_->enter(span, ticket)) {
-      Result<i64> moved = move();
-      ranges_->leave(ticket);
-      return moved;
+      const Reliance reliance{*ranges_, ticket};
+      return move();
     }
     MERCUTIO_LET(auto held, inner_->lock(span.begin, span.end, exclusive));
     return release_after(move(), std::move(held));

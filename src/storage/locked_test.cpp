@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <new>
 
 #include "storage/drivers.h"
 #include "storage/forwarding.h"
@@ -16,7 +17,7 @@ namespace {
 
 struct Counts {
   std::atomic<int> locks{0}, held{0}, most_held{0}, unheld_transfers{0};
-  bool refuse = false;
+  bool refuse = false, out_of_memory = false;
 };
 
 class CountedLock final : public HeldLock {
@@ -37,6 +38,7 @@ class Counting final : public Forwarding {
   }
   Result<i64> write(std::span<const IoPiece> pieces) override {
     if (counts_.held == 0) ++counts_.unheld_transfers;
+    if (counts_.out_of_memory) throw std::bad_alloc();
     return inner_->write(pieces);
   }
   Result<std::unique_ptr<HeldLock>> lock(i64, i64, bool) override {
@@ -97,6 +99,16 @@ TEST_F(Locked, TheCallersLockServes) {
   ASSERT_TRUE(write(10, 40).ok());
   EXPECT_EQ(counts.locks, 3);
   EXPECT_EQ(counts.unheld_transfers, 0);
+}
+
+TEST_F(Locked, ATransferThatThrowsIsNotWaitedFor) {
+  auto held = storage->lock(0, 50, /*exclusive=*/true);
+  ASSERT_TRUE(held.ok());
+  counts.out_of_memory = true;
+  EXPECT_THROW((void)write(10, 40), std::bad_alloc);
+  ASSERT_TRUE((*held)->release().ok());
+  held->reset();
+  EXPECT_EQ(counts.held, 0);
 }
 
 TEST_F(Locked, ALockThatCantBeHadIsTheTransfersError) {

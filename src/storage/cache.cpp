@@ -89,7 +89,6 @@ class Cache final : public Forwarding {
   }
 
  private:
-  class Unlocking;
   class Writing;
 
   // A lock, while which nothing is kept.
@@ -98,7 +97,7 @@ class Cache final : public Forwarding {
 
   bool keeps(std::span<const IoPiece> pieces, i64 bytes) MERCUTIO_REQUIRES(mutex_) { return writes_.takes(pieces, bytes) && locks_ == 0; }
   Result<i64> keep(std::span<const IoPiece> pieces, i64 bytes) MERCUTIO_REQUIRES(mutex_);
-  Status begin_uncached_write(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
+  Result<Counted> begin_uncached_write(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   std::optional<i64> serve(std::span<const IoPiece> pieces, i64 bytes) MERCUTIO_REQUIRES(mutex_);
   bool fetch_page(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   bool was_requested(std::span<const IoPiece> pieces) const {
@@ -126,8 +125,8 @@ class Cache final : public Forwarding {
 
   std::mutex mutex_;
   std::atomic<i64> requested_first_{0}, requested_last_{0};   // what was requested in advance lies in it, for threads without the mutex
-  i64 locks_ MERCUTIO_GUARDED_BY(mutex_) = 0;
-  i64 uncached_writes_ MERCUTIO_GUARDED_BY(mutex_) = 0;   // under way past the cache
+  // Both are counted before the mutex is taken or under it, so that whoever has it afterwards knows.
+  std::atomic<i64> locks_{0}, uncached_writes_{0};        // the latter under way past the cache
   CachedFile file_;                                       // its sink is guarded by mutex_
   WriteBehind writes_{file_};                             // guarded by mutex_, except empty()
   ReadAhead reads_ MERCUTIO_GUARDED_BY(mutex_){file_, writes_};
@@ -139,12 +138,9 @@ Result<i64> Cache::write(std::span<const IoPiece> pieces) {
   std::unique_lock lock(mutex_);
   MERCUTIO_HELD(mutex_);
   if (keeps(pieces, bytes)) return keep(pieces, bytes);
-  MERCUTIO_TRY(begin_uncached_write(pieces));
+  MERCUTIO_LET(const Counted under_way, begin_uncached_write(pieces));
   lock.unlock();
-  Result<i64> moved = inner_->write(pieces);
-  lock.lock();
-  --uncached_writes_;
-  return moved;
+  return inner_->write(pieces);
 }
 
 Result<i64> Cache::keep(std::span<const IoPiece> pieces, i64 bytes) {
@@ -154,13 +150,12 @@ Result<i64> Cache::keep(std::span<const IoPiece> pieces, i64 bytes) {
   return kept;
 }
 
-Status Cache::begin_uncached_write(std::span<const IoPiece> pieces) {
+Result<Counted> Cache::begin_uncached_write(std::span<const IoPiece> pieces) {
   MERCUTIO_TRY(writes_.begin());
   MERCUTIO_TRY(writes_.wait_for_overlaps(pieces));
   reads_.forget(range_of(pieces));
   pages_.forget();   // the operation may fail
-  ++uncached_writes_;
-  return ok_status();
+  return Counted(uncached_writes_);
 }
 
 Result<i64> Cache::read(std::span<const IoPiece> pieces) {
@@ -213,33 +208,27 @@ bool Cache::fetch_page(std::span<const IoPiece> pieces) {
 
 class Cache::Writing final : public Transfer {
  public:
-  Writing(std::unique_ptr<Transfer> inner, Cache& owner) : inner_(std::move(inner)), owner_(owner) {}
+  Writing(std::unique_ptr<Transfer> inner, Counted under_way) : inner_(std::move(inner)), under_way_(std::move(under_way)) {}
   ~Writing() override { (void)wait(); }
   bool done() override {
     if (!inner_->done()) return false;
-    end();
+    under_way_.reset();
     return true;
   }
   Result<i64> wait() override {
     Result<i64> moved = inner_->wait();
-    end();
+    under_way_.reset();
     return moved;
   }
 
  private:
-  void end() {
-    if (std::exchange(ended_, true)) return;
-    std::lock_guard guard(owner_.mutex_);
-    --owner_.uncached_writes_;
-  }
-
   std::unique_ptr<Transfer> inner_;
-  Cache& owner_;
-  bool ended_ = false;
+  std::optional<Counted> under_way_;
 };
 
 // Without room in the cache, data is written from the caller's memory, which stays valid.
 std::unique_ptr<Transfer> Cache::start(Direction direction, std::vector<IoPiece> pieces) {
+  std::optional<Counted> under_way;
   {
     std::lock_guard guard(mutex_);
     const i64 bytes = bytes_of(pieces);
@@ -247,56 +236,41 @@ std::unique_ptr<Transfer> Cache::start(Direction direction, std::vector<IoPiece>
       if (Status done = writes_.finish_done(); !done) return finished_transfer(done.error());
       if (writes_.has_room(bytes)) return finished_transfer(keep(pieces, bytes));
     }
-    Status begun = direction == Direction::kRead ? writes_.drain() : begin_uncached_write(pieces);
-    if (!begun) return finished_transfer(begun.error());
+    if (direction == Direction::kRead) {
+      if (Status drained = writes_.drain(); !drained) return finished_transfer(drained.error());
+    } else {
+      auto begun = begin_uncached_write(pieces);
+      if (!begun) return finished_transfer(begun.error());
+      under_way.emplace(std::move(*begun));
+    }
   }
   std::unique_ptr<Transfer> started = inner_->start(direction, std::move(pieces));
   if (direction == Direction::kRead) return started;
-  return std::make_unique<Writing>(std::move(started), *this);
+  return std::make_unique<Writing>(std::move(started), std::move(*under_way));
 }
 
 std::optional<Result<i64>> Cache::move_locked(Direction direction, std::span<const IoPiece> pieces, i64 begin, i64 end) {
-  const i64 writes = direction == Direction::kWrite ? 1 : 0;
+  std::optional<Counted> under_way;
   {
     std::lock_guard guard(mutex_);
     forget_reads();
     if (Status written = writes_.drain(); !written) return Result<i64>(std::move(written).error());
-    uncached_writes_ += writes;
+    if (direction == Direction::kWrite) under_way.emplace(uncached_writes_);
   }
-  std::optional<Result<i64>> moved = inner_->move_locked(direction, pieces, begin, end);
-  std::lock_guard guard(mutex_);
-  uncached_writes_ -= writes;
-  return moved;
+  return inner_->move_locked(direction, pieces, begin, end);
 }
-
-class Cache::Unlocking final : public HeldLock {
- public:
-  Unlocking(std::unique_ptr<HeldLock> held, Cache& owner) : held_(std::move(held)), owner_(owner) {}
-  ~Unlocking() override {
-    std::lock_guard guard(owner_.mutex_);
-    --owner_.locks_;
-  }
-  Status release() override { return held_->release(); }
-
- private:
-  std::unique_ptr<HeldLock> held_;
-  Cache& owner_;
-};
 
 template <class Take>
 Result<std::unique_ptr<HeldLock>> Cache::uncached(Take take) {
+  Counted counted(locks_);
   {
     std::lock_guard guard(mutex_);
-    ++locks_;
     forget_reads();
   }
   Status written = write_out(), flushed = inner_->flush();
-  if (!written) flushed = std::move(written);
-  Result<std::unique_ptr<HeldLock>> held = flushed ? take() : Result<std::unique_ptr<HeldLock>>(flushed.error());
-  if (held && *held) return std::unique_ptr<HeldLock>(std::make_unique<Unlocking>(std::move(*held), *this));
-  std::lock_guard guard(mutex_);
-  --locks_;
-  return held;
+  MERCUTIO_TRY(written);
+  MERCUTIO_TRY(flushed);
+  return CountedLock::of(std::move(counted), take);
 }
 
 }  // namespace

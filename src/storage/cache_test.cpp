@@ -4,8 +4,10 @@
 
 #include <cstring>
 #include <functional>
+#include <new>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "storage/cache_test_support.h"
 
@@ -59,6 +61,34 @@ TEST_F(CacheTest, NothingIsReadAheadWhileAWriteIsUnderWay) {
   const i64 before = storage->cache_stats()->calls;
   for (i64 i = 24; i < 40; ++i) ASSERT_EQ(read(*storage, 10 * i, 10)[0], std::byte{0});
   EXPECT_GT(storage->cache_stats()->calls, before);   // again, once they are over
+}
+
+// Whoever asks whether a write is done doesn't wait for another thread's request, and one that threw is over.
+TEST_F(CacheTest, WhatAWriteIsCountedByWaitsForNobody) {
+  struct Stopped final : Forwarding {
+    Stopped(std::unique_ptr<Storage> inner, std::function<void()>& instead) : Forwarding(std::move(inner)), instead_(instead) {}
+    Result<i64> read(std::span<const IoPiece> pieces) override {
+      if (instead_) std::exchange(instead_, nullptr)();
+      return inner_->read(pieces);
+    }
+    Result<i64> write(std::span<const IoPiece> pieces) override {
+      if (instead_) std::exchange(instead_, nullptr)();
+      return inner_->write(pieces);
+    }
+    std::function<void()>& instead_;
+  };
+  std::function<void()> instead;
+  auto storage = make_cached(std::make_unique<Stopped>(plain(), instead), kBoth);
+  ASSERT_TRUE(storage->set_size(1000).ok());
+  instead = [] { throw std::bad_alloc(); };
+  EXPECT_THROW((void)write(*storage, 500, ten_), std::bad_alloc);
+  for (i64 i = 0; i < 80; ++i) ASSERT_EQ(read(*storage, 10 * i, 10).size(), 10u);
+  EXPECT_GT(storage->cache_stats()->calls, 0);
+  const std::unique_ptr<Transfer> started = storage->start(Direction::kWrite, {{900, ten_.data(), 10}});
+  for (i64 i = 0; i < 20; ++i) ASSERT_EQ(write(*storage, 10 * i, ten_).value(), 10);
+  instead = [&] { EXPECT_TRUE(started->done()); };
+  ASSERT_TRUE(storage->flush().ok());
+  EXPECT_FALSE(instead) << "something was kept";
 }
 
 TEST_F(CacheTest, AppendsBecomeFewRequests) {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "storage/cache.h"
@@ -36,6 +38,38 @@ struct SequentialRun {
     next = in_order ? at : -1;
     return in_order && continues;
   }
+};
+
+// Counts one for as long as it lives.
+class Counted {
+ public:
+  explicit Counted(std::atomic<i64>& count) : count_(&count) { ++count; }
+  Counted(Counted&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  ~Counted() {
+    if (count_) --*count_;
+  }
+
+ private:
+  std::atomic<i64>* count_;
+};
+
+// A lock that is counted until it has been given back.
+class CountedLock final : public HeldLock {
+ public:
+  CountedLock(Counted counted, std::unique_ptr<HeldLock> held) : counted_(std::move(counted)), held_(std::move(held)) {}
+  Status release() override { return held_->release(); }
+
+  // What take() returns.
+  template <class Take>
+  static Result<std::unique_ptr<HeldLock>> of(Counted counted, Take take) {
+    Result<std::unique_ptr<HeldLock>> held = take();
+    if (!held || !*held) return held;
+    return std::unique_ptr<HeldLock>(std::make_unique<CountedLock>(std::move(counted), std::move(*held)));
+  }
+
+ private:
+  const Counted counted_;
+  const std::unique_ptr<HeldLock> held_;
 };
 
 struct CacheBuffer {

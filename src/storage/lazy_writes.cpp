@@ -232,32 +232,11 @@ void LazyWrites::trace_to(TraceSink* sink) {
   sink_ = sink;
 }
 
-class LazyWrites::Unlocking final : public HeldLock {
- public:
-  Unlocking(std::unique_ptr<HeldLock> held, LazyWrites& owner) : held_(std::move(held)), owner_(owner) {}
-  ~Unlocking() override {
-    std::lock_guard lock(owner_.mutex_);
-    --owner_.locks_;
-  }
-  Status release() override { return held_->release(); }
-
- private:
-  std::unique_ptr<HeldLock> held_;
-  LazyWrites& owner_;
-};
-
 template <class Take>
 Result<std::unique_ptr<HeldLock>> LazyWrites::unkept(Take take) {
-  {
-    std::lock_guard lock(mutex_);
-    ++locks_;
-  }
-  Status flushed = flush();
-  Result<std::unique_ptr<HeldLock>> held = flushed ? take() : Result<std::unique_ptr<HeldLock>>(flushed.error());
-  if (held && *held) return std::unique_ptr<HeldLock>(std::make_unique<Unlocking>(std::move(*held), *this));
-  std::lock_guard lock(mutex_);
-  --locks_;
-  return held;
+  Counted counted(locks_);
+  MERCUTIO_TRY(flush());
+  return CountedLock::of(std::move(counted), take);
 }
 
 Result<std::unique_ptr<HeldLock>> LazyWrites::lock(i64 begin, i64 end, bool exclusive) {

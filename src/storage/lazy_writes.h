@@ -10,6 +10,7 @@
 // Cost: one copy of the data, and O(log n) for each piece.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <vector>
@@ -59,7 +60,6 @@ class LazyWrites final : public Forwarding {
     Place moved(i64 by) const { return {at + by}; }
     bool operator==(const Place&) const = default;
   };
-  class Unlocking;
 
   bool keeps(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   Result<bool> keep(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);   // false: there is no memory
@@ -79,7 +79,7 @@ class LazyWrites final : public Forwarding {
   i64 oldest_ns_ MERCUTIO_GUARDED_BY(mutex_) = 0;
   Ranges<Place> ranges_ MERCUTIO_GUARDED_BY(mutex_);
   std::vector<IoPiece> taken_ MERCUTIO_GUARDED_BY(mutex_);   // ascending
-  i64 locks_ MERCUTIO_GUARDED_BY(mutex_) = 0;                // meanwhile nothing is kept: locks are taken for others to see what was done under them
+  std::atomic<i64> locks_{0};   // meanwhile nothing is kept: locks are taken for others to see what was done under them
   i64 calls_ MERCUTIO_GUARDED_BY(mutex_) = 0;                // not yet traced
   TraceSink* sink_ MERCUTIO_GUARDED_BY(mutex_) = nullptr;
   CacheStats stats_;

@@ -57,7 +57,7 @@ Result<i64> LazyWrites::write(std::span<const IoPiece> pieces) {
     while (overlaps_taken(pieces)) written_.wait(lock);
     MERCUTIO_LET(const bool kept, keep(pieces));
     if (kept) return bytes_of(pieces);
-    forget(pieces);
+    MERCUTIO_TRY(forget(pieces));
   }
   return inner_->write(pieces);
 }
@@ -73,7 +73,7 @@ std::unique_ptr<Transfer> LazyWrites::start(Direction direction, std::vector<IoP
       const Result<bool> kept = keep(pieces);
       if (!kept) return finished_transfer(kept.error());
       if (*kept) return finished_transfer(bytes_of(pieces));
-      forget(pieces);
+      if (Status forgotten = forget(pieces); !forgotten) return finished_transfer(forgotten.error());
     }
   }
   return inner_->start(direction, std::move(pieces));
@@ -94,11 +94,18 @@ Result<bool> LazyWrites::keep(std::span<const IoPiece> pieces) {
     if (!memory_) return false;
     oldest_ns_ = now;
   }
-  for (const IoPiece& piece : pieces) {
-    if (piece.bytes == 0) continue;
-    std::memcpy(memory_.get() + used_, piece.data, static_cast<size_t>(piece.bytes));
-    ranges_.put(piece.offset, piece.offset + piece.bytes, Place{used_});
-    used_ += piece.bytes;
+  const Status noted = attempt_memory([&]() MERCUTIO_REQUIRES(mutex_) {
+    for (const IoPiece& piece : pieces) {
+      if (piece.bytes == 0) continue;
+      std::memcpy(memory_.get() + used_, piece.data, static_cast<size_t>(piece.bytes));
+      ranges_.put(piece.offset, piece.offset + piece.bytes, Place{used_});
+      used_ += piece.bytes;
+    }
+    return ok_status();
+  });
+  if (!noted) {   // what has been noted of it is written twice
+    MERCUTIO_TRY(write_out());
+    return false;
   }
   ++calls_;
   stats_.calls.fetch_add(1, std::memory_order_relaxed);
@@ -106,9 +113,13 @@ Result<bool> LazyWrites::keep(std::span<const IoPiece> pieces) {
 }
 
 // What is written past the memory now covers what is kept.
-void LazyWrites::forget(std::span<const IoPiece> pieces) {
-  for (const IoPiece& piece : pieces)
-    if (piece.bytes > 0) ranges_.erase(piece.offset, piece.offset + piece.bytes);
+Status LazyWrites::forget(std::span<const IoPiece> pieces) {
+  const Status forgotten = attempt_memory([&]() MERCUTIO_REQUIRES(mutex_) {
+    for (const IoPiece& piece : pieces)
+      if (piece.bytes > 0) ranges_.erase(piece.offset, piece.offset + piece.bytes);
+    return ok_status();
+  });
+  return forgotten ? ok_status() : write_out();
 }
 
 bool LazyWrites::overlaps_taken(std::span<const IoPiece> pieces) {

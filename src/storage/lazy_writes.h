@@ -63,7 +63,7 @@ class LazyWrites final : public Forwarding {
 
   bool keeps(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   Result<bool> keep(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);   // false: there is no memory
-  void forget(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
+  Status forget(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   bool overlaps_taken(std::span<const IoPiece> pieces) MERCUTIO_REQUIRES(mutex_);
   void forget_all() MERCUTIO_REQUIRES(mutex_);
   void trace_kept() MERCUTIO_REQUIRES(mutex_);

@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
 #include "base/attempt.h"
 #include "failing_heap.h"
 #include "storage/drivers.h"
+#include "storage/lazy_writes.h"
 #include "storage/posix/async_queue.h"
 
 namespace mercutio {
@@ -59,6 +61,36 @@ TEST(StorageMemoryFault, LocksAreGivenBack) {
     EXPECT_TRUE(done.ok() || done.error().cls == ErrorClass::kNoMem);
     EXPECT_TRUE(*others->try_lock(50, 300, /*exclusive=*/true)) << "nobody holds it now";
     EXPECT_FALSE(*others->try_lock(40, 300, /*exclusive=*/true)) << "the first one holds a part";
+    return failures;
+  });
+}
+
+// A write for which memory is lacking goes to the file, with all that is kept.
+TEST(StorageMemoryFault, LazyWritesAreWhole) {
+  const auto driver = make_memory_driver();
+  OpenOptions options;
+  options.write = options.create = true;
+  const std::unique_ptr<Storage> below = std::move(*driver->open("file", options));
+  std::byte ones[40], twos[2], got[64];
+  std::fill(std::begin(ones), std::end(ones), std::byte{1});
+  std::fill(std::begin(twos), std::end(twos), std::byte{2});
+  std::byte zero[64]{};
+  const IoPiece whole{0, zero, 64}, back{0, got, 64};
+  sweep_without_reserve([&](long n) {
+    EXPECT_TRUE(below->write({&whole, 1}).ok());
+    LazyWrites lazy(std::move(*driver->open("file", options)), 4096);
+    const IoPiece first{8, ones, 40};
+    EXPECT_TRUE(lazy.write({&first, 1}).ok());
+    long failures = 0;
+    const IoPiece scattered[] = {{0, twos, 2}, {10, twos, 2}, {20, twos, 2}, {60, twos, 2}};
+    const Result<i64> moved = with_failing(n, failures, [&] { return lazy.write(scattered); });
+    EXPECT_EQ(moved.value(), 8);
+    EXPECT_TRUE(lazy.flush().ok());
+    EXPECT_EQ(below->read({&back, 1}).value(), 64);
+    for (i64 i = 0; i < 64; ++i) {
+      const bool two = i < 2 || (i >= 10 && i < 12) || (i >= 20 && i < 22) || (i >= 60 && i < 62);
+      EXPECT_EQ(got[i], two ? std::byte{2} : i >= 8 && i < 48 ? std::byte{1} : std::byte{0}) << i;
+    }
     return failures;
   });
 }

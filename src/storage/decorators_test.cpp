@@ -1,6 +1,10 @@
 // What the decorators add; that they keep the contract of Storage is tested with the drivers.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
+
 #include "storage/cache.h"
 #include "storage/deferred.h"
 #include "storage/drivers.h"
@@ -34,6 +38,32 @@ class Decorators : public ::testing::Test {
   std::unique_ptr<Driver> driver_ = make_memory_driver();
   std::vector<std::byte> data_ = std::vector<std::byte>(256 * KiB, std::byte{7});
 };
+
+TEST_F(Decorators, AMergeInAFileInMemoryHoldsUpNoOtherFile) {
+  OpenOptions options;
+  options.write = options.create = true;
+  auto merging = open();
+  auto exclusion = merging->exclude_other_writers(false);
+  ASSERT_NE(exclusion, nullptr);
+  std::atomic<bool> opened{false};
+  std::thread writer([&] {
+    const auto mine = driver_->open("file", options);
+    opened = true;
+  });
+  std::atomic<int> others{0};
+  std::thread elsewhere([&] {
+    for (; others < 50; ++others) {
+      (void)driver_->open("other", options);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  for (int ms = 0; ms < 10'000 && others < 50; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(others, 50);
+  EXPECT_FALSE(opened);
+  exclusion.reset();
+  writer.join();
+  elsewhere.join();
+}
 
 // What a plain storage has no answer of its own to.
 struct KnowsMore final : Forwarding {

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <shared_mutex>
+#include <utility>
 
 #include "base/thread_annotations.h"
 #include "storage/drivers.h"
@@ -176,14 +177,10 @@ class MemoryDriver final : public Driver {
  public:
   const char* name() const override { return "memory"; }
 
+  // A writer waits for those who merge, and nobody for that writer.
   Result<std::unique_ptr<Storage>> open(const std::string& path, const OpenOptions& options) override {
-    std::lock_guard guard(mutex_);
-    const auto known = files_.find(path);
-    if (known != files_.end() && options.create && options.exclusive) return error_from_errno("open", EEXIST);
-    if (known == files_.end() && !options.create) return error_from_errno("open", ENOENT);
-    auto& file = files_[path];
-    if (!file) file = std::make_shared<MemoryFile>();
-    return std::unique_ptr<Storage>(std::make_unique<MemoryStorage>(file, options));
+    MERCUTIO_LET(std::shared_ptr<MemoryFile> file, file_of(path, options));
+    return std::unique_ptr<Storage>(std::make_unique<MemoryStorage>(std::move(file), options));
   }
   Status remove(const std::string& path) override {
     std::lock_guard guard(mutex_);
@@ -191,6 +188,16 @@ class MemoryDriver final : public Driver {
   }
 
  private:
+  Result<std::shared_ptr<MemoryFile>> file_of(const std::string& path, const OpenOptions& options) {
+    std::lock_guard guard(mutex_);
+    const auto known = files_.find(path);
+    if (known != files_.end() && options.create && options.exclusive) return error_from_errno("open", EEXIST);
+    if (known == files_.end() && !options.create) return error_from_errno("open", ENOENT);
+    auto& file = files_[path];
+    if (!file) file = std::make_shared<MemoryFile>();
+    return file;
+  }
+
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<MemoryFile>> files_ MERCUTIO_GUARDED_BY(mutex_);
 };

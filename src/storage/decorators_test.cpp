@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
 
 #include "storage/cache.h"
@@ -148,6 +149,21 @@ TEST_F(Decorators, DeferredOpensWhenItIsNeeded) {
   EXPECT_TRUE(storage->close());
   auto unused = make_deferred(nullptr, [&]() -> Result<std::unique_ptr<Storage>> { return open(); }, facts);
   EXPECT_TRUE(unused->close());
+}
+
+TEST_F(Decorators, DeferredHandsTurnsAndPublishingOn) {
+  struct Noted final : Forwarding {
+    Noted(std::unique_ptr<Storage> inner, std::string& calls) : Forwarding(std::move(inner)), calls_(calls) {}
+    Status publish(bool keep, bool last) override { return calls_ += keep && !last ? "publish " : "wrong ", ok_status(); }
+    Status begin_turn(i64 turn) override { return calls_ += "turn " + std::to_string(turn) + " ", ok_status(); }
+    std::string& calls_;
+  };
+  std::string calls;
+  auto storage = make_deferred(nullptr, [&]() -> Result<std::unique_ptr<Storage>> { return std::unique_ptr<Storage>(std::make_unique<Noted>(open(), calls)); }, {});
+  EXPECT_TRUE(storage->publish(true, false)) << "nothing is written";
+  EXPECT_TRUE(storage->begin_turn(7));
+  EXPECT_TRUE(storage->publish(true, false));
+  EXPECT_EQ(calls, "turn 7 publish ");
 }
 
 // The traits say "remote" so that all ranks plan alike. Whether other opens write is known all the same.

@@ -53,6 +53,12 @@ class Deferred final : public Storage {
   Status sync() override { return open_ ? open_.load()->sync() : ok_status(); }
   Status flush() override { return open_ ? open_.load()->flush() : ok_status(); }
   Status refresh() override { return open_ ? open_.load()->refresh() : ok_status(); }
+  // Rank 0, which publishes, has it open. Who begins a turn is about to write.
+  Status publish(bool keep, bool last) override { return open_ ? open_.load()->publish(keep, last) : ok_status(); }
+  Status begin_turn(i64 turn) override {
+    MERCUTIO_LET(Storage* const storage, opened());
+    return storage->begin_turn(turn);
+  }
   Status close() override { return open_ ? open_.load()->close() : ok_status(); }
 
   const CacheStats* cache_stats() const override { return open_ ? open_.load()->cache_stats() : nullptr; }

@@ -212,6 +212,11 @@ static i64 alignment_bits_of(const FlatNode& node, i64 lists) {
   return bits;
 }
 
+Error NodeBuilder::error() const {
+  if (too_deep_) return {ErrorClass::kType, "nested too deep: more than " + std::to_string(kMaxFlatDepth) + " irregular constructors within each other"};
+  return {ErrorClass::kCount, "too large: an offset or the size exceeds 64 bits"};
+}
+
 FlatNodeRef NodeBuilder::finish(FlatNode node) {
   switch (node.kind) {
     case Kind::kRun:
@@ -228,7 +233,7 @@ FlatNodeRef NodeBuilder::finish(FlatNode node) {
   }
   math_.sub(node.hi, node.lo);
   derive_shape(node);
-  if (node.depth > kMaxFlatDepth) math_.overflow = true;
+  if (node.depth > kMaxFlatDepth) too_deep_ = math_.overflow = true;
   if (math_.overflow) return nullptr;
   if (keep_kinds_) node.touches = false;
   const ListDigest lists = digest_of_lists(node);

@@ -146,11 +146,12 @@ struct BlockList {
   }
 };
 
-// Builds normalised nodes. After an overflow all results are meaningless: check overflow() at the end.
+// Builds normalised nodes. After an overflow, also one of the depth, all results are meaningless: check overflow() at the end.
 class NodeBuilder {
  public:
   explicit NodeBuilder(bool keep_kinds) : keep_kinds_(keep_kinds) {}
   bool overflow() const { return math_.overflow; }
+  Error error() const;   // after one: why the datatype, which "is ...", can't be built
   SafeMath& math() { return math_; }
 
   Placed run(i64 bytes, const BasicType& basic);
@@ -173,6 +174,7 @@ class NodeBuilder {
   bool same_kind(const BasicType& a, const BasicType& b) const { return !keep_kinds_ || a == b; }
 
   bool keep_kinds_;
+  bool too_deep_ = false;
   SafeMath math_;
   i64 overlap_budget_ = kOverlapBudgetOfType;
 };

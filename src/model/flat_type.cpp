@@ -44,7 +44,7 @@ Result<FlatTypeRef> FlatBuilder::make(FlatParts parts) {
     if (math.overflow || !in_range) return too_large;
     NodeBuilder build(parts.keep_kinds);
     type->tiled_ = build.strided(tile_count(root, type->extent_), type->extent_, {type->root_, 0}).node;
-    if (!type->tiled_) return too_large;
+    if (!type->tiled_) return Error{build.error().cls, "the datatype is " + build.error().what};
     type->monotone_ = type->tiled_->monotone;
     type->overlapping_ = type->tiled_->overlapping;
   }

@@ -360,6 +360,19 @@ TEST(FlatType, NestingHasALimit) {
   EXPECT_FALSE(FlatType::lower(*make_dup(spec)).ok());
 }
 
+TEST(FlatType, NestingOfIrregularConstructorsHasALimitOfItsOwn) {
+  TypeSpecRef spec = int32();
+  for (i64 storey = 1; storey <= 300; ++storey) {
+    spec = make_struct({1, 1}, {0, storey * (storey + 9)}, {spec, byte_type()});
+    const auto flat = FlatType::lower(*spec);
+    if (storey < 250) ASSERT_TRUE(flat.ok()) << storey;
+    if (flat.ok()) continue;
+    EXPECT_EQ(flat.error().cls, ErrorClass::kType) << storey;
+    EXPECT_NE(flat.error().what.find("nested too deep: more than 256"), std::string::npos) << flat.error().what;
+  }
+  EXPECT_FALSE(FlatType::lower(*spec).ok());
+}
+
 TEST(FlatType, TheStrideOfNoBlocksMayBeAnything) {
   EXPECT_TRUE(FlatType::lower(*make_vector(0, 8, INT64_MIN / 2, int32())).ok());
 }

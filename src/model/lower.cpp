@@ -28,6 +28,7 @@ class Lowering {
 
   Result<Lowered> lower(const TypeSpec& spec, i64 depth);
   bool overflow() const { return build_.overflow(); }
+  Error error(const TypeSpec& spec) const;
 
  private:
   Result<Lowered> lower_child(const TypeSpec& spec, i64 depth);
@@ -49,10 +50,15 @@ class Lowering {
   std::unordered_map<const TypeSpec*, Lowered> known_;
 };
 
-Error bad(ErrorClass cls, const TypeSpec& spec, const char* why) {
+Error bad(ErrorClass cls, const TypeSpec& spec, const std::string& why) {
   std::string text = to_string(spec);
   if (text.size() > 120) text = text.substr(0, 117) + "...";
   return Error{cls, text + ": " + why};
+}
+
+Error Lowering::error(const TypeSpec& spec) const {
+  const Error why = build_.error();
+  return bad(why.cls, spec, why.what);
 }
 
 Result<Lowered> Lowering::named(const BasicType& basic) {
@@ -232,7 +238,7 @@ Result<Lowered> Lowering::lower(const TypeSpec& spec, i64 depth) {
   if (spec.children.size() != 1 || !spec.children[0]) return bad(ErrorClass::kType, spec, "a null datatype");
   MERCUTIO_LET(const Lowered child, lower_child(*spec.children[0], depth));
   MERCUTIO_LET(Lowered lowered, construct(spec, child));
-  if (overflow()) return bad(ErrorClass::kCount, spec, "too large: an offset or the size exceeds 64 bits");
+  if (overflow()) return error(spec);
   return lowered;
 }
 
@@ -241,7 +247,7 @@ Result<Lowered> Lowering::lower(const TypeSpec& spec, i64 depth) {
 Result<FlatTypeRef> FlatType::lower(const TypeSpec& spec, Sizes sizes, bool keep_kinds) {
   Lowering lowering(sizes, keep_kinds);
   MERCUTIO_LET(Lowered lowered, lowering.lower(spec, 0));
-  if (lowering.overflow()) return bad(ErrorClass::kCount, spec, "too large: an offset or the size exceeds 64 bits");
+  if (lowering.overflow()) return lowering.error(spec);
   return FlatBuilder::make({std::move(lowered.data), lowered.lb, lowered.ub, keep_kinds});
 }
 

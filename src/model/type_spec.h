@@ -57,7 +57,8 @@ enum class Combiner : unsigned char {
 enum class Distribution : unsigned char { kBlock, kCyclic, kNone };
 inline constexpr i64 kDefaultDistributionArg = -1;
 
-// The maximum depth of nested constructors; deeper types are rejected. So recursion over a tree fits in the stack of a thread.
+// The maximum depth of nested constructors; deeper types are rejected, and so are those with more than kMaxFlatDepth irregular ones within
+// each other (model/flat_node.h). So recursion over a tree fits in the stack of a thread.
 inline constexpr i64 kMaxTypeDepth = 1024;
 
 struct TypeSpec;

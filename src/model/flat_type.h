@@ -17,7 +17,7 @@ namespace mercutio {
 
 enum class Sizes { kNative, kExternal32 };   // which sizes of BasicType are used
 
-struct FlatNode;   // model/flat_type.cpp
+struct FlatNode;   // model/flat_node.h
 
 // `count` pieces of `bytes` each, the first at `offset`, at distance `stride`. The elements of a cursor's sequence; count >= 1.
 struct StridedRun {

@@ -1,7 +1,7 @@
 // Plan: how a collective access is carried out. It is a value, the same on all ranks because its inputs are agreed. It holds rules
 // rather than per-rank lists (O(aggregators)). Every technique is a value of one of its fields.
 //
-// make_plan runs named passes in order: strategy, placement, domains, rounds, exchange. Each leaves a Reason. The engine only looks
+// make_plan runs named passes in order: strategy, map, placement, domains, exchange, rounds. Each leaves a Reason. The engine only looks
 // values up in the plan. It makes no decision of its own that the ranks would have to agree on.
 #pragma once
 
@@ -125,7 +125,7 @@ Plan make_plan(const Pattern& pattern, const Hints& hints, const Topology& topol
 // Moves a plan. `delta` must be a multiple of plan.shift_unit(). A plan without exchange does not depend on the offset.
 void shift(Plan& plan, i64 delta);
 
-// The maximum number of aggregators if cb_nodes doesn't set it and the file isn't on more servers; at most the number of ranks.
+// The maximum number of aggregators if cb_nodes doesn't set it and the file isn't on more servers. There may be fewer ranks.
 i64 most_aggregators(const Topology& topology, const Hints& hints);
 
 // The layout that the storage reports, or that of the hints if it reports none.

@@ -3,9 +3,10 @@
 // writing; after the two-stage write-behind of Liao et al. 2007). MPI lets others see a write at the writer's next sync or close
 // (MPI 14.6.1). What is written twice is kept once.
 //
-// Whatever else is called writes out first what is kept, on this rank alone. So does a write for which there is no more room, or that comes
-// ten seconds after the first. The Error of a kept write is that of the call which writes it out; the data is lost then. A write for which no
-// memory can be had is not kept, and none is needed to write out what is kept.
+// Whatever else is called writes out first what is kept, on this rank alone, but for a large write: that covers what is kept in its places.
+// A small write for which there is no more room, or that comes ten seconds after the first, writes out, too. The Error of a kept write is
+// that of the call which writes it out; the data is lost then. A write for which no memory can be had is not kept, and none is needed to
+// write out what is kept.
 //
 // Cost: one copy of the data, and O(log n) for each piece.
 #pragma once

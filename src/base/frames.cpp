@@ -8,11 +8,7 @@ namespace mercutio {
 namespace {
 
 constexpr std::size_t kClassBytes = 256, kClasses = 32;   // up to 8 KiB
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t kKept = 0;   // sanitizers must see when each frame is allocated and freed
-#else
-constexpr std::size_t kKept = 8;   // per class
-#endif
+constexpr std::size_t kKept = kKeepsFrames ? 8 : 0;       // per class
 
 struct Kept {
   Kept* next;

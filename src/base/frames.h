@@ -9,6 +9,18 @@
 
 namespace mercutio {
 
+#if defined(__has_feature)   // clang's
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MERCUTIO_CLANG_SANITIZES
+#endif
+#endif
+// Sanitizers must see when each frame is allocated and freed.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(MERCUTIO_CLANG_SANITIZES)
+inline constexpr bool kKeepsFrames = false;
+#else
+inline constexpr bool kKeepsFrames = true;
+#endif
+
 void* take_frame(std::size_t bytes);   // throws std::bad_alloc
 void free_frame(void* frame, std::size_t bytes) noexcept;
 i64 frames_taken();   // number of frames that this thread has allocated

@@ -60,7 +60,8 @@ constexpr Known kKnown[] = {
     {0x858458F6, "ramfs", kImmediate, kNone, true, true},
     {0x4D44, "vfat", kImmediate, kNone, false, true},
     {0x2011BAB0, "exfat", kImmediate, kNone, false, true},
-    {0x5346414F, "afs", kAfterOpen, kNone, true, false},
+    {0x5346414F, "afs", kAfterOpen, kNone, true, false},   // OpenAFS
+    {0x6B414653, "afs", kAfterOpen, kNone, true, false},   // the kernel's
     {0xF2F52010, "f2fs", kImmediate, kNone, true, true},
 };
 

@@ -167,6 +167,17 @@ TEST(FileSystem, MountsThatLetANodeKeepDataAreKnown) {
   for (const char* option : {"cache=strict", "cache=none"}) EXPECT_EQ(with_options(kCifs, option).coherence, Coherence::kImmediate) << option;
 }
 
+TEST(FileSystem, BothClientsOfAfsAreKnown) {
+  const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);
+  if (fd < 0) GTEST_SKIP() << "no file without a name here";
+  for (const unsigned long magic : {0x5346414FUL, 0x6B414653UL}) {
+    told_magic = magic;
+    EXPECT_EQ(traits_of(fd).coherence, Coherence::kAfterOpen);
+    told_magic = 0;
+  }
+  ::close(fd);
+}
+
 // Its client keeps pages. Where fcntl grants locks (mount option local_lock) they are those of one node.
 TEST(FileSystem, Pvfs2IsReadDirectlyAndHasNoLocksBetweenNodes) {
   const int fd = ::open(::testing::TempDir().c_str(), O_TMPFILE | O_RDWR, 0600);

@@ -13,6 +13,7 @@
 
 #include "base/edit_distance.h"
 #include "base/split.h"
+#include "base/trim.h"
 #include "model/path_mapping.h"
 #include "model/size_text.h"
 
@@ -36,12 +37,6 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
-}
-
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -56,7 +51,7 @@ std::string set_number(const Row& row, i64& target, const std::string& text) {
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
   if (error == std::errc::result_out_of_range) return "the number is too large";
   if (error != std::errc()) return "not a number";
-  const std::string_view unit = trim(std::string_view(word).substr(static_cast<size_t>(end - word.data())));
+  const std::string_view unit = trimmed(std::string_view(word).substr(static_cast<size_t>(end - word.data())));
   const std::optional<i64> factor =
       row.unit == "bytes" ? unit_factor(unit) : (unit.empty() ? std::optional<i64>(1) : std::nullopt);
   if (!factor) return "unknown unit '" + std::string(unit) + "'";
@@ -106,9 +101,9 @@ std::string check_permissions(const std::string& text) {
 
 std::string check_access_style(const std::string& text) {
   for (const std::string_view word : split(text, ',')) {
-    if (!is_one_of(trim(word), {"read_once", "write_once", "read_mostly", "write_mostly", "sequential",
+    if (!is_one_of(trimmed(word), {"read_once", "write_once", "read_mostly", "write_mostly", "sequential",
                                 "reverse_sequential", "random"}))
-      return "'" + std::string(trim(word)) + "' is no access style of the standard";
+      return "'" + std::string(trimmed(word)) + "' is no access style of the standard";
   }
   return "";
 }
@@ -116,7 +111,7 @@ std::string check_access_style(const std::string& text) {
 // host:n,*:m ; host alone means one; * as a number means any.
 std::string check_config_list(const std::string& text) {
   for (const std::string_view entry : split(text, ',')) {
-    const std::string_view word = trim(entry);
+    const std::string_view word = trimmed(entry);
     const size_t colon = word.rfind(':');
     if (word.empty() || colon == 0) return "a host name is missing";
     if (colon == std::string_view::npos) continue;
@@ -260,7 +255,7 @@ Outcome apply_one(HintSet& set, const AskedHint& asked, HintTime time) {
     if (const HintNote* forced = forced_note(set, asked.key))
       return {HintStatus::kForced, "the site keeps it at " + forced->value + " for everybody: " + forced->origin.where};
   }
-  const std::string text(trim(asked.value));
+  const std::string text(trimmed(asked.value));
   Hints wanted = set.values;
   std::string why =
       asked.key == "collective_buffering" ? set_collective_buffering(wanted, *row, text) : row->set(*row, wanted, text);
@@ -434,8 +429,8 @@ InfoItems parse_hint_string(const std::string& text) {
   for (const std::string_view part : split(text, ';')) {
     const size_t equals = part.find('=');
     if (equals == std::string_view::npos) continue;
-    const std::string_view key = trim(part.substr(0, equals));
-    if (!key.empty()) items.emplace_back(std::string(key), std::string(trim(part.substr(equals + 1))));
+    const std::string_view key = trimmed(part.substr(0, equals));
+    if (!key.empty()) items.emplace_back(std::string(key), std::string(trimmed(part.substr(equals + 1))));
   }
   return items;
 }

@@ -9,24 +9,19 @@
 #include <sstream>
 
 #include "base/absolute_path.h"
+#include "base/trim.h"
 
 namespace mercutio {
 namespace {
-
-std::string trimmed(const std::string& text) {
-  const char* const kSpace = " \t\n\v\f\r";
-  const size_t from = text.find_first_not_of(kSpace);
-  return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(kSpace) - from + 1);
-}
 
 std::vector<std::string> trimmed_parts(const std::string& text, char separator) {
   std::vector<std::string> parts;
   size_t from = 0;
   for (size_t at = text.find(separator); at != std::string::npos; at = text.find(separator, from)) {
-    parts.push_back(trimmed(text.substr(from, at - from)));
+    parts.emplace_back(trimmed(text.substr(from, at - from)));
     from = at + 1;
   }
-  parts.push_back(trimmed(text.substr(from)));
+  parts.emplace_back(trimmed(text.substr(from)));
   return parts;
 }
 
@@ -45,7 +40,7 @@ void read_cray_entry(HintFile& file, const std::string& entry) {
     } else if (equals == std::string::npos || trimmed(parts[i].substr(0, equals)).empty()) {
       file.problems.push_back({0, "'" + parts[i] + "' must be key=value"});
     } else {
-      section.hints.push_back({trimmed(parts[i].substr(0, equals)), trimmed(parts[i].substr(equals + 1)), 0});
+      section.hints.push_back({std::string(trimmed(parts[i].substr(0, equals))), std::string(trimmed(parts[i].substr(equals + 1))), 0});
     }
   }
   if (section.hints.empty()) file.problems.push_back({0, "'" + section.glob + "' has no hints; a pattern and its hints are separated by :"});
@@ -81,7 +76,7 @@ HintFile parse_romio_file(const std::string& text) {
   i64 number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const std::string word = trimmed(line);
+    const std::string word(trimmed(line));
     if (word.empty() || word.front() == '#') continue;
     const size_t space = word.find_first_of(" \t");
     if (space == std::string::npos) {
@@ -94,7 +89,7 @@ HintFile parse_romio_file(const std::string& text) {
       file.problems.push_back({number, key + ": an earlier line has it, and the first counts"});
       continue;
     }
-    all.hints.push_back({key, trimmed(word.substr(space)), number});
+    all.hints.push_back({key, std::string(trimmed(word.substr(space))), number});
   }
   file.sections.push_back(std::move(all));
   return file;

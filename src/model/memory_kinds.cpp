@@ -1,20 +1,16 @@
 #include "model/memory_kinds.h"
 
+#include "base/trim.h"
+
 namespace mercutio {
 namespace {
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
-  return text;
-}
 
 // The first of a list, taken off it.
 std::string_view next_kind(std::string_view& list) {
   const size_t comma = list.find(',');
   const std::string_view kind = list.substr(0, comma);
   list = comma == std::string_view::npos ? "" : list.substr(comma + 1);
-  return trim(kind);
+  return trimmed(kind);
 }
 
 bool has(std::string_view list, std::string_view wanted) {

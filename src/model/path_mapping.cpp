@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/trim.h"
+
 namespace mercutio {
 namespace {
 
@@ -14,20 +16,14 @@ struct Entry {
   std::string_view below, place;
 };
 
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-  return text;
-}
-
 std::vector<Entry> entries_of(std::string_view hint) {
   std::vector<Entry> entries;
   while (!hint.empty()) {
     const size_t comma = hint.find(',');
-    const std::string_view one = trim(hint.substr(0, comma));
+    const std::string_view one = trimmed(hint.substr(0, comma));
     hint.remove_prefix(comma == std::string_view::npos ? hint.size() : comma + 1);
     const size_t equals = one.find('=');
-    Entry entry{trim(one.substr(0, equals)), equals == std::string_view::npos ? "" : trim(one.substr(equals + 1))};
+    Entry entry{trimmed(one.substr(0, equals)), equals == std::string_view::npos ? "" : trimmed(one.substr(equals + 1))};
     while (entry.below.size() > 1 && entry.below.ends_with('/')) entry.below.remove_suffix(1);
     entries.push_back(entry);
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/split.h"
+#include "base/trim.h"
 #include "plan/planner.h"
 
 namespace mercutio::planning {
@@ -201,21 +202,15 @@ std::string place_in_groups(Planner& p) {
 
 }  // namespace
 
-static std::string trimmed(const std::string& text) {
-  const char* const kSpace = " \t\n\v\f\r";
-  const size_t from = text.find_first_not_of(kSpace);
-  return from == std::string::npos ? "" : text.substr(from, text.find_last_not_of(kSpace) - from + 1);
-}
-
 std::vector<i64> aggregator_limits(const Planner& p, bool& none) {
   none = false;
   if (p.hints.cb_config_list == "*:1" || p.hints.cb_config_list.empty()) return {};
   std::vector<i64> limits(static_cast<size_t>(p.nodes()), -1);
   i64 others = 0;
   for (const std::string_view part : split(p.hints.cb_config_list, ',')) {
-    const std::string entry(part);
-    const size_t colon = entry.rfind(':');
-    const std::string host = trimmed(entry.substr(0, colon)), number = colon == std::string::npos ? "1" : trimmed(entry.substr(colon + 1));
+    const size_t colon = part.rfind(':');
+    const std::string_view host = trimmed(part.substr(0, colon));
+    const std::string number(colon == std::string_view::npos ? "1" : trimmed(part.substr(colon + 1)));
     const i64 limit = number == "*" ? p.pattern.ranks : std::stoll(number);
     if (host == "*") others = limit;
     for (size_t node = 0; node < limits.size() && node < p.topology.node_names.size(); ++node) {

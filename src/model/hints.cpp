@@ -45,7 +45,7 @@ std::string limit_text(const Row& row, i64 limit) {
   return row.unit == "bytes" ? size_text(limit) : std::to_string(limit);
 }
 
-std::string set_number(const Row& row, i64& target, const std::string& text) {
+std::string set_value(const Row& row, i64& target, const std::string& text) {
   const std::string word = lower_case(text);
   i64 number = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
@@ -62,10 +62,6 @@ std::string set_number(const Row& row, i64& target, const std::string& text) {
     return "must be from " + limit_text(row, row.low) + " to " + limit_text(row, row.high);
   target = number;
   return "";
-}
-
-std::string set_value(const Row& row, i64& target, const std::string& text) {
-  return set_number(row, target, text);
 }
 
 std::string set_value(const Row&, Toggle& target, const std::string& text) {

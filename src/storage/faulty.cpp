@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "storage/finished_transfer.h"
+#include "storage/forwarding.h"
 
 namespace mercutio {
 namespace {
@@ -29,10 +30,10 @@ i64 offset_at(std::span<const IoPiece> pieces, i64 at) {
   return -1;
 }
 
-class Faulty final : public Storage {
+class Faulty final : public Forwarding {
  public:
   Faulty(std::unique_ptr<Storage> inner, std::shared_ptr<FaultPlan> plan)
-      : inner_(std::move(inner)), plan_(std::move(plan)) {}
+      : Forwarding(std::move(inner)), plan_(std::move(plan)) {}
 
   Result<i64> read(std::span<const IoPiece> pieces) override {
     return fails(kFaultRead) ? failed_read(pieces) : inner_->read(pieces);
@@ -54,10 +55,6 @@ class Faulty final : public Storage {
     return fails(kFaultPreallocate) ? Status(plan_->error) : inner_->preallocate(bytes);
   }
   Status sync() override { return fails(kFaultSync) ? Status(plan_->error) : inner_->sync(); }
-  Status flush() override { return inner_->flush(); }
-  Status refresh() override { return inner_->refresh(); }
-  Status publish(bool keep, bool last) override { return inner_->publish(keep, last); }
-  Status begin_turn(i64 turn) override { return inner_->begin_turn(turn); }
   Status close() override {
     Status closed = inner_->close();
     return fails(kFaultClose) ? Status(plan_->error) : closed;
@@ -73,11 +70,8 @@ class Faulty final : public Storage {
     if (!held) return std::unique_ptr<HeldLock>();
     return std::unique_ptr<HeldLock>(std::make_unique<FaultyLock>(std::move(held), *this));
   }
-  void will_write(std::span<const IoPiece> ranges) override { inner_->will_write(ranges); }
-  void give_back_locks(bool of_all) override { inner_->give_back_locks(of_all); }
-  std::unique_ptr<HeldLock> exclude_other_writers(bool promised) override { return inner_->exclude_other_writers(promised); }
-  const Traits& traits() const override { return inner_->traits(); }
-  Layout layout() override { return inner_->layout(); }
+  // Each part may fail by itself.
+  std::optional<Result<i64>> move_locked(Direction, std::span<const IoPiece>, i64, i64) override { return std::nullopt; }
 
  private:
   // Given back in any case: what fails is to know of it.
@@ -112,8 +106,7 @@ class Faulty final : public Storage {
     return error;
   }
 
-  std::unique_ptr<Storage> inner_;
-  std::shared_ptr<FaultPlan> plan_;
+  const std::shared_ptr<FaultPlan> plan_;
 };
 
 }  // namespace

@@ -55,16 +55,6 @@ bool folder_is_on_lustre(int root, const std::string& path) {
   return yes;
 }
 
-Error open_error(int failed) {
-  if (failed == EXDEV)
-    return Error{ErrorClass::kAccess, "the path leaves the directory that the server exports (by '..' or a symbolic link)",
-                 EXDEV};
-  if (failed == ENXIO) return Error{ErrorClass::kBadFile, "not a regular file: nothing else is served", failed};
-  Error error = error_from_errno("open", failed);
-  if (failed == EINVAL) error.cls = ErrorClass::kBadFile;
-  return error;
-}
-
 Error no_change_allowed() {
   return Error{ErrorClass::kReadOnly, "the server exports this root read-only: start it with name=/directory:rw", EROFS};
 }
@@ -83,6 +73,16 @@ bool has_zero(const std::string& path) {
 }
 
 }  // namespace
+
+Error open_error(int failed) {
+  if (failed == EXDEV)
+    return Error{ErrorClass::kAccess, "the path leaves the directory that the server exports (by '..' or a symbolic link)",
+                 EXDEV};
+  if (failed == ENXIO) return Error{ErrorClass::kBadFile, "not a regular file: nothing else is served", failed};
+  Error error = error_from_errno("open", failed);
+  if (failed == EINVAL) error.cls = ErrorClass::kBadFile;
+  return error;
+}
 
 Result<Export> parse_export(const std::string& text) {
   const size_t equals = text.find('=');

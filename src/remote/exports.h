@@ -86,6 +86,7 @@ class Exports {
   std::map<std::string, Root> roots_;
 };
 
+Error open_error(int failed);   // of a path in a root
 FileStatus status_from(const struct stat& status);
 // The mode that gives what has the status `before` these permissions. A directory keeps the group of its files, and may
 // become sticky, unless they have kExactly.

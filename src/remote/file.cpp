@@ -197,22 +197,14 @@ class RemoteDriver final : public Driver {
   }
   Result<std::unique_ptr<Storage>> open(const std::string& name, const OpenOptions& options) override {
     const RemoteName remote = split_name(name);
-    for (int tries = 0;; ++tries) {
-      MERCUTIO_LET(const auto session, session_for(remote.host));
-      auto opened = open_remote(session, remote.path, options);
-      if (opened || tries > 0 || !session->left_idle()) return opened;
-    }
+    return on_session([&] { return session_for(remote.host); }, [&](const auto& at) { return open_remote(at, remote.path, options); });
   }
   Status remove(const std::string& name) override {
     const RemoteName remote = split_name(name);
     PlainRequest request;
     request.path = remote.path;
-    for (int tries = 0;; ++tries) {
-      MERCUTIO_LET(const auto session, session_for(remote.host));
-      const Result<Reply> reply = session->call(Kind::kRemove, message_of(request));
-      if (reply) return ok_status();
-      if (tries > 0 || !session->left_idle()) return reply.error();
-    }
+    MERCUTIO_TRY(on_session([&] { return session_for(remote.host); }, [&](const auto& at) { return at->call(Kind::kRemove, message_of(request)); }));
+    return ok_status();
   }
 
  private:

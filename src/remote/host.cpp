@@ -24,6 +24,15 @@ Result<std::vector<Message>> all_of(RemoteHost& host, Kind kind, NameRequest req
   }
 }
 
+// What the server tells of a name.
+template <class Message>
+Result<Message> told_of(RemoteHost& host, Kind kind, const std::string& path) {
+  NameRequest request;
+  request.path = path;
+  MERCUTIO_LET(const Reply reply, host.call(kind, request));
+  return get_message<Message>(reply.more);
+}
+
 }  // namespace
 
 int errno_of(const Error& error) {
@@ -87,21 +96,12 @@ Result<Reply> RemoteHost::call(Kind kind, const NameRequest& request) {
   return ask(kind, message);
 }
 
-// The session may end because it was unused, just before the request.
 Result<Reply> RemoteHost::ask(Kind kind, const Buffer& message) {
-  for (int tries = 0;; ++tries) {
-    MERCUTIO_LET(const auto at, session());
-    Result<Reply> reply = at->call(kind, message);
-    if (reply || tries > 0 || !at->left_idle()) return reply;
-  }
+  return on_session([this] { return session(); }, [&](const auto& at) { return at->call(kind, message); });
 }
 
 Result<std::unique_ptr<Storage>> RemoteHost::open(const std::string& path, const OpenOptions& options, std::optional<FileIdentity>* identity) {
-  for (int tries = 0;; ++tries) {
-    MERCUTIO_LET(const auto at, session());
-    auto opened = open_remote(at, path, options, identity);
-    if (opened || tries > 0 || !at->left_idle()) return opened;
-  }
+  return on_session([this] { return session(); }, [&](const auto& at) { return open_remote(at, path, options, identity); });
 }
 
 Status RemoteHost::claim(RemoteStorage& file, const std::string& path) {
@@ -133,17 +133,11 @@ Status RemoteHost::remove(const std::string& path, i64 linked) {
 }
 
 Result<FileStatus> RemoteHost::status(const std::string& path) {
-  NameRequest request;
-  request.path = path;
-  MERCUTIO_LET(const Reply reply, call(Kind::kStatus, request));
-  return get_message<FileStatus>(reply.more);
+  return told_of<FileStatus>(*this, Kind::kStatus, path);
 }
 
 Result<FileStatus> RemoteHost::own_status(const std::string& path) {
-  NameRequest request;
-  request.path = path;
-  MERCUTIO_LET(const Reply reply, call(Kind::kOwnStatus, request));
-  return get_message<FileStatus>(reply.more);
+  return told_of<FileStatus>(*this, Kind::kOwnStatus, path);
 }
 
 Result<std::string> RemoteHost::read_link(const std::string& path) {
@@ -158,10 +152,7 @@ Result<std::string> RemoteHost::read_link(const std::string& path) {
 }
 
 Result<Space> RemoteHost::space(const std::string& path) {
-  NameRequest request;
-  request.path = path;
-  MERCUTIO_LET(const Reply reply, call(Kind::kSpace, request));
-  return get_message<Space>(reply.more);
+  return told_of<Space>(*this, Kind::kSpace, path);
 }
 
 // A name with a slash, or "..", would put a copy into another directory.

@@ -85,7 +85,6 @@ class TransferJob final : public Job {
   void give_up(const Error& error) override;
 
  private:
-  void stop_at(const Error& error);
   void complete_one(i64 index, i64 moved);
 
   const Direction direction_;

@@ -258,7 +258,7 @@ Result<GetReply> Exports::get(const std::string& path) const {
   GetReply reply;
   MERCUTIO_LET(reply.status, status_of(fd));
   if (reply.status.kind() == FileType::kDirectory) return error_from_errno("open", EISDIR);
-  if (reply.status.kind() != FileType::kFile) return Error{ErrorClass::kBadFile, "not a regular file: nothing else is served", ENXIO};
+  if (reply.status.kind() != FileType::kFile) return open_error(ENXIO);
   if (reply.status.bytes > kMostContent) return reply;
   MERCUTIO_LET(reply.content, read_all(fd, reply.status.bytes));
   const FileStatus before = reply.status;
@@ -275,8 +275,7 @@ Result<std::string> Exports::end_of_links(std::string path) const {
     const bool is_none = !text && (text.error().sys_errno == EINVAL || text.error().sys_errno == ENOENT);
     if (is_none) return path;
     if (!text) return text.error();
-    if (text->starts_with('/'))
-      return Error{ErrorClass::kAccess, "the path leaves the directory that the server exports (by '..' or a symbolic link)", EXDEV};
+    if (text->starts_with('/')) return open_error(EXDEV);
     path = path.substr(0, path.rfind('/') + 1) + *text;
   }
   return error_from_errno("open", ELOOP);

@@ -23,7 +23,6 @@ class RouteRequest {
 
  private:
   Result<bool> fill(int fd, size_t bytes);
-  Result<Wants> answer();
   Status take_challenge();
   Status take_verdict();
 

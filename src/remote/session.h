@@ -169,4 +169,14 @@ class Session {
   bool returned_ = false;               // there may be requests to send again
 };
 
+// What `work` makes of a session. The one that `find` finds may end because it was unused, just before the work: then there is another one.
+template <class Find, class Work>
+std::invoke_result_t<Work, const std::shared_ptr<Session>&> on_session(Find find, Work work) {
+  for (int tries = 0;; ++tries) {
+    MERCUTIO_LET(const std::shared_ptr<Session> at, find());
+    auto done = work(at);
+    if (done || tries > 0 || !at->left_idle()) return done;
+  }
+}
+
 }  // namespace mercutio::remote

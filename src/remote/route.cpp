@@ -13,6 +13,7 @@
 
 #include "base/trace.h"
 #include "remote/printable.h"
+#include "remote/sockets.h"
 
 namespace mercutio::remote {
 namespace {
@@ -150,13 +151,6 @@ Result<Wants> RouteRequest::advance(int fd) {
 
 namespace {
 
-// Blocking calls with a time limit, for the handshake.
-bool wait_for_event(int fd, short events, i64 end_ns) {
-  pollfd ready{fd, events, 0};
-  const i64 left_ms = (end_ns - now_ns()) / 1'000'000;
-  return left_ms > 0 && ::poll(&ready, 1, static_cast<int>(left_ms)) > 0;
-}
-
 Buffer challenge_of(const Key& nonce) {
   Buffer challenge;
   append(challenge, kMagic, sizeof kMagic);
@@ -164,6 +158,7 @@ Buffer challenge_of(const Key& nonce) {
   return challenge;
 }
 
+// Blocking calls with a time limit, for the handshake.
 bool receive_all(int fd, void* into, size_t bytes, i64 end_ns) {
   for (size_t done = 0; done < bytes;) {
     if (!wait_for_event(fd, POLLIN, end_ns)) return false;

@@ -55,6 +55,15 @@ Result<int> Addresses::connect(size_t which) const {
   return fd.release();
 }
 
+bool wait_for_event(int fd, short events, i64 end_ns) {
+  pollfd ready{fd, events, 0};
+  for (;;) {
+    const i64 left_ms = (end_ns - now_ns()) / 1'000'000;
+    const int found = left_ms > 0 ? ::poll(&ready, 1, static_cast<int>(left_ms)) : 0;
+    if (found >= 0 || errno != EINTR) return found > 0;
+  }
+}
+
 Status connection_of(int fd) {
   int failed = 0;
   socklen_t bytes = sizeof failed;
@@ -74,9 +83,8 @@ Result<int> connect_until(const Endpoint& host, i64 end_ns) {
     Result<int> connecting = addresses.connect(i);
     if (connecting) {
       Descriptor fd(*connecting);
-      const i64 left_ms = std::max<i64>(0, (end_ns - now_ns()) / 1'000'000);
-      pollfd ready{fd.get(), POLLOUT, 0};
-      const bool in_time = ::poll(&ready, 1, static_cast<int>(left_ms / static_cast<i64>(addresses.count() - i))) > 0;
+      const i64 now = now_ns(), left_ns = std::max<i64>(0, end_ns - now);
+      const bool in_time = wait_for_event(fd.get(), POLLOUT, now + left_ns / static_cast<i64>(addresses.count() - i));
       const Status connected = in_time ? connection_of(fd.get()) : Status(error_from_errno("connect", ETIMEDOUT));
       if (connected) return fd.release();
       connecting = connected.error();

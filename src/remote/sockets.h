@@ -26,6 +26,7 @@ class Addresses {
   std::vector<const addrinfo*> all_;
 };
 
+bool wait_for_event(int fd, short events, i64 end_ns);   // false: not in time
 Status connection_of(int fd);   // what has become of one that was connecting
 // The error of several attempts. It is a refusal if all that this machine has a way to refused; else the first one of another kind.
 Error error_of_attempts(const std::optional<Error>& earlier, const Error& now);

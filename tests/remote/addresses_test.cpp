@@ -3,11 +3,15 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "base/trace.h"
+#include "fixture.h"
 #include "remote/descriptor.h"
 #include "remote/link.h"
 #include "remote/sockets.h"
@@ -85,6 +89,27 @@ TEST_F(Addressed, ARefusalIsOneOfAllAddresses) {
     EXPECT_EQ(reached.error().sys_errno, ECONNREFUSED);
     EXPECT_TRUE(link.server_refused);
   }
+}
+
+TEST(RemoteSockets, ASignalIsNoTimeOut) {
+  Endpoint at{"127.0.0.1", 0};
+  const auto kept = keep_silent_port(at.port);
+  struct sigaction interrupts {}, former {};
+  interrupts.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &interrupts, &former), 0);
+  const i64 begin = now_ns();
+  std::thread connecting([&] {
+    const auto fd = connect_until(at, begin + 600'000'000);
+    ASSERT_FALSE(fd.ok());
+    EXPECT_EQ(fd.error().sys_errno, ETIMEDOUT);
+    EXPECT_GE(now_ns() - begin, 590'000'000);
+  });
+  for (int i = 0; i < 5; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    ::pthread_kill(connecting.native_handle(), SIGUSR1);
+  }
+  connecting.join();
+  ::sigaction(SIGUSR1, &former, nullptr);
 }
 
 TEST_F(Addressed, AnErrorThatTellsMoreIsReported) {

@@ -48,6 +48,15 @@ int keep_port(int& port) {
   return fd;
 }
 
+// Linux drops what comes when the queue is full, which has room for one.
+std::vector<std::unique_ptr<Descriptor>> keep_silent_port(int& port) {
+  std::vector<std::unique_ptr<Descriptor>> kept;
+  kept.push_back(std::make_unique<Descriptor>(keep_port(port)));
+  (void)::listen(kept[0]->get(), 0);
+  kept.push_back(std::make_unique<Descriptor>(connect_to(port)));
+  return kept;
+}
+
 Relay::Relay(int target_port) : target_port_(target_port) {
   listener_ = listen_here(port_);
   accepting_ = std::thread([this] { accept_streams(); });

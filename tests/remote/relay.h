@@ -5,10 +5,13 @@
 
 #include <atomic>
 #include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "remote/descriptor.h"
 
 namespace mercutio::remote {
 
@@ -50,5 +53,6 @@ class Relay {
 int connect_to(int port);      // a plain stream to this machine
 int listen_here(int& port);
 int keep_port(int& port);      // at which nobody listens
+std::vector<std::unique_ptr<Descriptor>> keep_silent_port(int& port);   // connections to it come about as little as they are refused
 
 }  // namespace mercutio::remote

@@ -17,16 +17,19 @@ constexpr int kFramesAtOnce = 16;   // received before data is sent again
 
 }  // namespace
 
-Result<int> connected_socket(const Endpoint& to, size_t& address) {
+Result<int> connected_socket(const Endpoint& to, std::optional<Addresses>& known, size_t& address) {
   const size_t which = std::exchange(address, 0);
-  MERCUTIO_LET(const Addresses addresses, Addresses::of(to));
-  if (which + 1 < addresses.count()) address = which + 1;
-  return addresses.connect(which < addresses.count() ? which : 0);
+  if (!known) {
+    MERCUTIO_LET(known, Addresses::of(to));
+  }
+  if (which + 1 < known->count()) address = which + 1;
+  return known->connect(which < known->count() ? which : 0);
 }
 
 Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const Hello& hello) {
   drop();
-  server_refused = false;
+  if (!welcomed_ && next_address_ <= address_) known_.reset();   // there is no further one to try
+  server_refused = welcomed_ = false;
   way_ = way;
   hop_ = 0;
   tls_ = tls;
@@ -38,7 +41,7 @@ Status Link::begin(const Way& way, const std::shared_ptr<TlsContext>& tls, const
 
 Status Link::reach() {
   address_ = next_address_;
-  const Result<int> fd = way_.connect(way_.hops.empty() ? way_.server : way_.hops.front().at, next_address_);
+  const Result<int> fd = way_.connect(way_.hops.empty() ? way_.server : way_.hops.front().at, known_, next_address_);
   last_heard_ns = now_ns();
   if (!fd) return next_address(fd.error());
   fd_ = *fd;
@@ -216,6 +219,7 @@ Status Link::take_welcome(const FrameHeader& header, ConstBytes payload) {
     return Error{ErrorClass::kIo, "the server's welcome makes no sense: install the same Mercutio on both sides", EPROTO};
   welcome_.capabilities &= hello_.capabilities;
   state_ = State::kReady;
+  welcomed_ = true;
   retries = doubts = 0;
   return ok_status();
 }

@@ -5,11 +5,13 @@
 #include <functional>
 
 #include "remote/route.h"
+#include "remote/sockets.h"
 #include "remote/wire.h"
 
 namespace mercutio::remote {
 
-Result<int> connected_socket(const Endpoint& to, size_t& address);   // the Link::Connector for the network
+// The Link::Connector for the network.
+Result<int> connected_socket(const Endpoint& to, std::optional<Addresses>& known, size_t& address);
 
 class Link {
  public:
@@ -21,7 +23,8 @@ class Link {
   bool uses(u64 capability) const { return (welcome_.capabilities & capability) != 0; }
 
   // Returns a nonblocking socket that is connected or connecting to the given address of the name. Sets the one to try next; 0: it was the last.
-  using Connector = std::function<Result<int>(const Endpoint& to, size_t& address)>;
+  // To look a name up may take long: what is known is used, and otherwise kept there.
+  using Connector = std::function<Result<int>(const Endpoint& to, std::optional<Addresses>& known, size_t& address)>;
   struct Way {
     Endpoint server;
     std::vector<Hop> hops;   // routers, in order
@@ -78,6 +81,8 @@ class Link {
   size_t hop_ = 0;
   size_t address_ = 0, next_address_ = 0;   // of the first hop: the one that is tried, or has answered the last time
   bool all_addresses_ = false;              // since begin(), or as far as they were tried
+  bool welcomed_ = false;                   // since begin()
+  std::optional<Addresses> known_;          // of the first hop, until none of them leads to a welcome
   std::optional<Error> failure_;
   std::optional<RouteRequest> routing_;
   std::unique_ptr<TlsStream> stream_;

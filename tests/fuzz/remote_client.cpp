@@ -399,7 +399,7 @@ void run(ConstBytes input) {
   const i64 form = world.taker.byte();
   connection.streams = 1 + form % 4;
   connection.lz4 = form % 3 == 0;
-  const auto made = Session::make_undriven(connection, {network, [&](const Endpoint&, size_t&) { return network->connect(); }});
+  const auto made = Session::make_undriven(connection, {network, [&](const Endpoint&, std::optional<Addresses>&, size_t&) { return network->connect(); }});
   FUZZ_CHECK(made.ok(), "no session");
   const std::shared_ptr<Session> session = *made;
   std::vector<Ask> asks;

@@ -16,10 +16,13 @@
 #include "remote/link.h"
 #include "remote/sockets.h"
 
+static std::atomic<int> lookups{0};   // of dual.example
+
 // dual.example has two addresses, as a name in a cluster with IPv6 and IPv4: here 127.0.0.2 and 127.0.0.1.
 extern "C" int getaddrinfo(const char* name, const char* service, const addrinfo* hints, addrinfo** found) {
   static const auto real = reinterpret_cast<decltype(&::getaddrinfo)>(::dlsym(RTLD_NEXT, "getaddrinfo"));
   if (!name || std::string(name) != "dual.example") return real(name, service, hints, found);
+  ++lookups;
   addrinfo* second = nullptr;
   int wrong = real("127.0.0.2", service, hints, found);
   if (wrong == 0) wrong = real("127.0.0.1", service, hints, &second);
@@ -84,11 +87,30 @@ TEST_F(Addressed, ARefusalIsOneOfAllAddresses) {
   EXPECT_EQ(fd.error().sys_errno, ECONNREFUSED);
   Link link;
   for (int i = 0; i < 2; ++i) {
+    const int before = lookups;
     const Status reached = reach(link, at, false);
+    EXPECT_EQ(lookups, before + 1) << "it may have other addresses by now";
     ASSERT_FALSE(reached.ok());
     EXPECT_EQ(reached.error().sys_errno, ECONNREFUSED);
     EXPECT_TRUE(link.server_refused);
   }
+}
+
+// A name server that doesn't answer may hold up a stream for longer than its session has patience.
+TEST_F(RemoteTest, ANameIsLookedUpOnce) {
+  Relay relay(server->port());
+  connection.servers = {{"dual.example", relay.port()}};
+  connection.streams = 1;
+  const auto at = session();
+  const auto file = open_remote(at, "data/x", writing());
+  ASSERT_TRUE(file.ok()) << file.error().what;
+  const int before = lookups;
+  for (int i = 0; i < 3; ++i) {
+    relay.cut();
+    EXPECT_TRUE((*file)->size().ok());
+  }
+  EXPECT_GE(at->counts().reconnects, 1);
+  EXPECT_EQ(lookups, before);
 }
 
 TEST(RemoteSockets, ASignalIsNoTimeOut) {

@@ -72,7 +72,6 @@ class Router {
   void receive();
   void start_handshake(const PendingConnection& connection);
   void reap();
-  Result<int> connect(const std::string& target, i64 end_ns);
   void serve(Worker& worker);
   void log(const std::string& text) const;
 

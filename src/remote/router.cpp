@@ -13,10 +13,12 @@
 #include <cerrno>
 #include <list>
 #include <mutex>
+#include <optional>
 
 #include "base/attempt.h"
 #include "base/threads.h"
 #include "base/trace.h"
+#include "remote/descriptor.h"
 #include "remote/printable.h"
 #include "remote/route.h"
 #include "remote/sockets.h"
@@ -71,7 +73,7 @@ struct Router::Shared {
   std::list<Worker> workers;
   std::thread accepting;
   std::atomic<bool> stopping{false};
-  std::atomic<i64> carried{0};   // connections to a target
+  std::atomic<i64> carried{0};   // connections to a target, also those that come about
   i64 most = 0;
 };
 
@@ -82,7 +84,7 @@ class Pump {
  public:
   Pump(int from, int to) : from_(from), to_(to) {
     if (::pipe2(pipe_, O_CLOEXEC | O_NONBLOCK) != 0) pipe_[0] = pipe_[1] = -1;
-    if (pipe_[1] >= 0) (void)::fcntl(pipe_[1], F_SETPIPE_SZ, kPipeBytes);
+    if (has_pipe()) (void)::fcntl(pipe_[1], F_SETPIPE_SZ, kPipeBytes);
   }
   ~Pump() {
     for (const int fd : pipe_)
@@ -91,6 +93,7 @@ class Pump {
   Pump(const Pump&) = delete;
   Pump& operator=(const Pump&) = delete;
 
+  bool has_pipe() const { return pipe_[1] >= 0; }
   bool wants_input() const { return !ended_ && !full_; }
   bool wants_output() const { return held_ > 0; }
   bool over() const { return broken_ || (ended_ && held_ == 0); }
@@ -122,21 +125,30 @@ class Pump {
   bool ended_ = false, full_ = false, broken_ = false;
 };
 
-void pump_both(int client, int target) {
-  Pump there(client, target), back(target, client);
-  while (!(there.over() && back.over()) && !there.broken() && !back.broken()) {
-    pollfd ready[] = {{client, 0, 0}, {target, 0, 0}};
-    if (there.wants_input()) ready[0].events |= POLLIN;
-    if (back.wants_output()) ready[0].events |= POLLOUT;
-    if (back.wants_input()) ready[1].events |= POLLIN;
-    if (there.wants_output()) ready[1].events |= POLLOUT;
-    for (pollfd& one : ready)
-      if (one.events == 0) one.fd = -1;   // poll() would report only the hang-up, repeatedly
-    if (::poll(ready, 2, -1) < 0 && errno != EINTR) return;
-    there.advance();
-    back.advance();
+// A connection to a target, both ways.
+class Carried {
+ public:
+  Carried(int client, int target) : client_(client), target_(target), there_(client, target), back_(target, client) {}
+  bool has_pipes() const { return there_.has_pipe() && back_.has_pipe(); }
+  void pump() {
+    while (!(there_.over() && back_.over()) && !there_.broken() && !back_.broken()) {
+      pollfd ready[] = {{client_, 0, 0}, {target_, 0, 0}};
+      if (there_.wants_input()) ready[0].events |= POLLIN;
+      if (back_.wants_output()) ready[0].events |= POLLOUT;
+      if (back_.wants_input()) ready[1].events |= POLLIN;
+      if (there_.wants_output()) ready[1].events |= POLLOUT;
+      for (pollfd& one : ready)
+        if (one.events == 0) one.fd = -1;   // poll() would report only the hang-up, repeatedly
+      if (::poll(ready, 2, -1) < 0 && errno != EINTR) return;
+      there_.advance();
+      back_.advance();
+    }
   }
-}
+
+ private:
+  const int client_, target_;
+  Pump there_, back_;
+};
 
 }  // namespace
 
@@ -253,15 +265,22 @@ void Router::start_handshake(const PendingConnection& connection) {
   shared_->workers.pop_back();
 }
 
-Result<int> Router::connect(const std::string& target, i64 end_ns) {
-  if (shared_->carried >= shared_->most) return Error{ErrorClass::kIo, "too many connections", EUSERS};
-  const size_t space = target.rfind(' ');
-  return connect_until({target.substr(0, space), std::atoi(target.c_str() + space + 1)}, end_ns);
-}
-
 void Router::serve(Worker& worker) {
   std::string target;
-  const auto reach = [this](const std::string& where, i64 end_ns) { return connect(where, end_ns); };
+  std::optional<Carried> carried;
+  std::shared_ptr<void> counted;
+  const auto reach = [&](const std::string& where, i64 end_ns) -> Result<int> {
+    const bool has_room = ++shared_->carried <= shared_->most;
+    std::shared_ptr<void> place(nullptr, [this](void*) { --shared_->carried; });
+    if (!has_room) return Error{ErrorClass::kIo, "too many connections", EUSERS};
+    const size_t space = where.rfind(' ');
+    MERCUTIO_LET(const int fd, connect_until({where.substr(0, space), std::atoi(where.c_str() + space + 1)}, end_ns));
+    Descriptor owned(fd);
+    carried.emplace(worker.fd, fd);
+    if (!carried->has_pipes()) return error_from_errno("pipe", EMFILE);
+    counted = std::move(place);
+    return owned.release();
+  };
   const Result<int> there = attempt([&] { return admit(worker.fd, {options_, worker.challenge, reach, true}, target); });
   worker.handshake->over = true;
   if (!there) {
@@ -272,14 +291,14 @@ void Router::serve(Worker& worker) {
       worker.target = fd;
     };
     set_target(*there);
-    ++shared_->carried;
     set_up(worker.fd);
     set_up(*there);
     log(worker.peer + " connected to " + target);
-    if (!shared_->stopping) pump_both(worker.fd, *there);
+    if (!shared_->stopping) carried->pump();
     set_target(-1);
     ::close(*there);
-    --shared_->carried;
+    carried.reset();
+    counted.reset();
     log(worker.peer + " left");
   }
   (void)::shutdown(worker.fd, SHUT_RDWR);

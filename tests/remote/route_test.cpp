@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <future>
 
 #include "fixture.h"
 #include "remote/route.h"
@@ -100,6 +101,28 @@ TEST_F(RemoteRoute, RefusesOtherKeysAndOtherTargets) {
   EXPECT_NE(stranger.error().what.find("--router"), std::string::npos) << stranger.error().what;
   EXPECT_TRUE(said_in_the_end("refused: not the router's key")) << said();
   EXPECT_FALSE(std::filesystem::exists(folder + "/x"));
+}
+
+// Also while they come about.
+TEST_F(RemoteRoute, HasAsManyConnectionsAsItMay) {
+  Endpoint silent{"127.0.0.1", 0};
+  const auto kept = keep_silent_port(silent.port);
+  router.reset();
+  router_options.targets = {"127.0.0.1:*"};
+  router_options.most_connections = 1;
+  router_options.handshake_ms = 4'000;
+  start_router();
+  const auto asks = [&] {
+    const Descriptor fd(connect_to(router->port()));
+    const auto done = RouteRequest({{"127.0.0.1", router->port()}, router_options.key}, silent).advance(fd.get());
+    return done ? 0 : done.error().sys_errno;
+  };
+  auto other = std::async(std::launch::async, asks);
+  const int one = asks(), two = other.get();
+  EXPECT_NE(one == EUSERS, two == EUSERS) << one << " " << two;
+  connection.hops[0].at.port = router->port();
+  connection.streams = 1;
+  EXPECT_TRUE(write_through("then", 10).ok()) << "neither counts any more";
 }
 
 TEST_F(RemoteRoute, SaysThatTheServerIsNotThere) {

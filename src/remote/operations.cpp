@@ -137,9 +137,9 @@ Result<Reply> Operations::opened(ServedSession& session, const std::shared_ptr<S
   opened.identified = (request.permissions & kIdentify) != 0;
   opened.device = file->identity.device;
   opened.inode = file->identity.inode;
-  MERCUTIO_LET(opened.handle, session.add_file(file));
   Reply reply;
-  if (const Result<i64> bytes = file->storage->size()) reply.value = *bytes;
+  MERCUTIO_LET(reply.value, file->storage->size());
+  MERCUTIO_LET(opened.handle, session.add_file(file));
   put_message(reply.more, opened);
   return reply;
 }

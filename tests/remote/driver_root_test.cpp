@@ -262,6 +262,7 @@ TEST_F(RemoteDriverRoot, ErrorsOfOpenFilesAndNamesAreTheClients) {
   EXPECT_EQ(with("read:5", [&] { return (*file)->read(std::span(&piece, 1)); }), 5);
   EXPECT_EQ(with("get_size:5", [&] { return (*file)->size(); }), 5);
   EXPECT_EQ(with("set_size:27", [&] { return (*file)->set_size(3); }), 27);
+  EXPECT_EQ(with("get_size:5", [&] { return open_remote(at, "data/x", writing()); }), 5);
   EXPECT_EQ(with("preallocate:28", [&] { return (*file)->preallocate(1000); }), 28);
   EXPECT_EQ(with("sync:5", [&] { return (*file)->sync(); }), 5);
   EXPECT_EQ(with("look:13", [&] { return ask(Kind::kStatus, {"data/x"}); }), 13);

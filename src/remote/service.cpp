@@ -277,7 +277,9 @@ Status Service::serve_frames(const std::shared_ptr<ServedStream>& stream, u64 tu
   Channel& channel = *stream->channel();
   auto frame = std::make_shared<Frame>();
   for (;;) {
-    if (frame.use_count() > 1) frame = std::make_shared<Frame>();   // another thread still uses the previous one
+    // Another thread may still use the previous one. If it does not, its reads come before what is received now: to read the count orders
+    // nothing, but the end of a copy does.
+    if (std::shared_ptr<Frame>(frame).use_count() > 2) frame = std::make_shared<Frame>();
     MERCUTIO_LET(const bool there, channel.receive(*frame, options_.block_bytes, options_.silence_ms));
     if (!there) return ok_status();
     if (frame->header.kind == Kind::kPing) {

@@ -462,8 +462,9 @@ bool Service::run_beside(std::function<void()> work) {
   std::list<Worker> finished;   // joined after the lock has been released
   const JoinAtEnd join{finished};
   std::lock_guard guard(mutex_);
+  if (stopping_) return false;   // whoever stops joins them all
   take_finished(slow_, finished);
-  if (stopping_ || static_cast<i64>(slow_.size()) >= options_.most_slow) return false;
+  if (static_cast<i64>(slow_.size()) >= options_.most_slow) return false;
   Worker& worker = slow_.emplace_back();
   auto thread = attempt([&] {
     return start_thread([&worker, work = std::move(work)] {

@@ -283,7 +283,7 @@ struct PlainRequest {
 // Which file of the server it is, whatever its names.
 struct FileIdentity {
   u64 device = 0, inode = 0;
-  bool operator==(const FileIdentity&) const = default;
+  auto operator<=>(const FileIdentity&) const = default;
 };
 
 // The object that a name denotes. Symbolic links inside the root are followed, except those that are entries of a list.

@@ -178,6 +178,38 @@ TEST_F(RemoteSlow, TheEndOfASessionKeepsNobodyOut) {
   server.reset();
 }
 
+class SlowLock final : public Forwarding {
+ public:
+  SlowLock(std::unique_ptr<Storage> inner, Gate& gate) : Forwarding(std::move(inner)), gate_(gate) {}
+  Result<std::unique_ptr<HeldLock>> try_lock(i64 begin, i64 end, bool exclusive) override {
+    gate_.pass();
+    return inner_->try_lock(begin, end, exclusive);
+  }
+
+ private:
+  Gate& gate_;
+};
+
+// The file system of one copy's target may not answer.
+TEST_F(RemoteSlow, AClaimStopsNoOthers) {
+  server.reset();
+  Gate gate;
+  options.around = [&](std::unique_ptr<Storage> inner) { return std::make_unique<SlowLock>(std::move(inner), gate); };
+  start_server();
+  const auto by = session(), other = session();
+  const auto slow = open(by, "slow"), file = open(other, "file");
+  const auto claim = [](Storage& part) { return dynamic_cast<RemoteStorage&>(part).claim(); };
+  gate.set(false);
+  auto waiting = std::async(std::launch::async, [&] { return claim(*slow); });
+  gate.await_somebody();
+  gate.hold_the_next(false);
+  auto claiming = std::async(std::launch::async, [&] { return claim(*file); });
+  EXPECT_EQ(claiming.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  gate.set(true);
+  EXPECT_TRUE(claiming.get().ok());
+  EXPECT_TRUE(waiting.get().ok());
+}
+
 class NoMemory final : public Forwarding {
  public:
   NoMemory(std::unique_ptr<Storage> inner, std::atomic<bool>& now) : Forwarding(std::move(inner)), now_(now) {}

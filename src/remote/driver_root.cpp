@@ -40,10 +40,12 @@ std::string join(const std::string& folder, const std::string& name) {
   return folder.empty() || folder.back() == '/' ? folder + name : folder + "/" + name;
 }
 
+class PublishedOpens;
+
 // An open for writing of a file that is published. Another size comes after what was written through all of them, and is seen by all at once.
 class PublishedOpen final : public Forwarding {
  public:
-  PublishedOpen(std::unique_ptr<Storage> inner, std::string path, std::shared_ptr<PublishedOpens> all);
+  PublishedOpen(std::unique_ptr<Storage> inner, std::shared_ptr<PublishedOpens> all);
   ~PublishedOpen() override;
   Status set_size(i64 bytes) override {
     return resize([&] { return inner_->set_size(bytes); });
@@ -52,18 +54,14 @@ class PublishedOpen final : public Forwarding {
     return resize([&] { return inner_->preallocate(bytes); });
   }
   Status close() override;
-  bool is_of(const std::string& path) const { return path == path_; }
   Status publish_now() { return inner_->sync(); }
 
  private:
   Status resize(const std::function<Status()>& change);
-  const std::string path_;
   const std::shared_ptr<PublishedOpens> all_;
 };
 
-}  // namespace
-
-// Those of a root.
+// Those of a file.
 class PublishedOpens {
  public:
   void add(PublishedOpen* open) {
@@ -75,10 +73,9 @@ class PublishedOpens {
     opens_.erase(open);
   }
   // One change at a time, and none of them is closed meanwhile.
-  Status change(const std::string& path, const std::function<Status()>& change) {
+  Status change(const std::function<Status()>& change) {
     std::lock_guard lock(mutex_);
-    for (PublishedOpen* const open : opens_)
-      if (open->is_of(path)) MERCUTIO_TRY(open->publish_now());
+    for (PublishedOpen* const open : opens_) MERCUTIO_TRY(open->publish_now());
     return change();
   }
 
@@ -87,10 +84,8 @@ class PublishedOpens {
   std::set<PublishedOpen*> opens_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
-namespace {
-
-PublishedOpen::PublishedOpen(std::unique_ptr<Storage> inner, std::string path, std::shared_ptr<PublishedOpens> all)
-    : Forwarding(std::move(inner)), path_(std::move(path)), all_(std::move(all)) {
+PublishedOpen::PublishedOpen(std::unique_ptr<Storage> inner, std::shared_ptr<PublishedOpens> all)
+    : Forwarding(std::move(inner)), all_(std::move(all)) {
   all_->add(this);
 }
 PublishedOpen::~PublishedOpen() { all_->remove(this); }
@@ -99,13 +94,30 @@ Status PublishedOpen::close() {
   return inner_->close();
 }
 Status PublishedOpen::resize(const std::function<Status()>& change) {
-  return all_->change(path_, [&]() -> Status {
+  return all_->change([&]() -> Status {
     MERCUTIO_TRY(change());
     return publish_now();
   });
 }
 
 }  // namespace
+
+// The files of a root that are open for writing. To publish one takes long, and doesn't hold up the others.
+class PublishedFiles {
+ public:
+  std::shared_ptr<PublishedOpens> opens_of(const std::string& path) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(files_, [](const auto& one) { return one.second.expired(); });
+    std::weak_ptr<PublishedOpens>& there = files_[path];
+    std::shared_ptr<PublishedOpens> opens = there.lock();
+    if (!opens) there = opens = std::make_shared<PublishedOpens>();
+    return opens;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::weak_ptr<PublishedOpens>> files_ MERCUTIO_GUARDED_BY(mutex_);
+};
 
 Status check_identity(const FileStatus& found, const FileIdentity& meant) {
   if (found.identity() == meant && found.kind() == FileType::kFile) return ok_status();
@@ -118,7 +130,7 @@ std::string name_of_put() {
 }
 
 DriverRoot::DriverRoot(Driver* driver, Names* names, std::string path, bool one_of_several)
-    : driver_(driver), names_(names), path_(std::move(path)), one_of_several_(one_of_several), opens_(std::make_shared<PublishedOpens>()) {}
+    : driver_(driver), names_(names), path_(std::move(path)), one_of_several_(one_of_several), published_(std::make_shared<PublishedFiles>()) {}
 
 bool DriverRoot::is_name(const std::string& text) {
   const LibraryName name = library_name_of(text);
@@ -170,7 +182,7 @@ Result<DriverRoot::Opened> DriverRoot::open(const std::string& inside, const Ope
                  "a server that a launcher has started may be one of several, whose opens of a file on " + traits.file_system +
                      " don't see each other's writes: it only reads there. One server without --launcher writes", EOPNOTSUPP};
   opened.identity = identity_of(traits.file_number, path);
-  if (options.write && traits.coherence == Coherence::kAfterPublish) opened.storage = std::make_unique<PublishedOpen>(std::move(opened.storage), path, opens_);
+  if (options.write && traits.coherence == Coherence::kAfterPublish) opened.storage = std::make_unique<PublishedOpen>(std::move(opened.storage), published_->opens_of(path));
   return opened;
 }
 

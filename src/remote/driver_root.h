@@ -24,7 +24,7 @@ Status check_identity(const FileStatus& found, const FileIdentity& meant);
 // A name that no other put of this machine has, for a file until it is complete.
 std::string name_of_put();
 
-class PublishedOpens;
+class PublishedFiles;
 
 class DriverRoot {
  public:
@@ -64,7 +64,7 @@ class DriverRoot {
   Names* names_;
   std::string path_;   // without the driver's name
   bool one_of_several_;
-  std::shared_ptr<PublishedOpens> opens_;
+  std::shared_ptr<PublishedFiles> published_;
 };
 
 }  // namespace mercutio::remote

@@ -1,5 +1,6 @@
 // Roots whose files belong to a storage driver: here "plain" of the tests, which keeps them in a directory.
 #include <cstdlib>
+#include <future>
 #include <set>
 
 #include "fixture.h"
@@ -261,8 +262,8 @@ TEST_F(RemoteDriverRoot, ErrorsOfOpenFilesAndNamesAreTheClients) {
   EXPECT_EQ(with("write:28", [&] { return write(**file, 0, data); }), 28);
   EXPECT_EQ(with("read:5", [&] { return (*file)->read(std::span(&piece, 1)); }), 5);
   EXPECT_EQ(with("get_size:5", [&] { return (*file)->size(); }), 5);
-  EXPECT_EQ(with("set_size:27", [&] { return (*file)->set_size(3); }), 27);
   EXPECT_EQ(with("get_size:5", [&] { return open_remote(at, "data/x", writing()); }), 5);
+  EXPECT_EQ(with("set_size:27", [&] { return (*file)->set_size(3); }), 27);
   EXPECT_EQ(with("preallocate:28", [&] { return (*file)->preallocate(1000); }), 28);
   EXPECT_EQ(with("sync:5", [&] { return (*file)->sync(); }), 5);
   EXPECT_EQ(with("look:13", [&] { return ask(Kind::kStatus, {"data/x"}); }), 13);
@@ -293,6 +294,25 @@ TEST_F(RemoteDriverRoot, ASizeIsPublishedForAllOpens) {
   ::unsetenv("MERCUTIO_TEST_SEEN");
   data.resize(5'000);
   EXPECT_TRUE(same(content("x"), data));
+}
+
+// To publish takes as long as the store takes.
+TEST_F(RemoteDriverRoot, ASizeOfOneFileHoldsUpNoOther) {
+  const std::string go = folder + "/go";
+  ::setenv("MERCUTIO_TEST_SEEN", "3", 1);
+  ::setenv("MERCUTIO_TEST_SYNC_AWAITS", go.c_str(), 1);
+  const auto one = open_remote(at, "data/x", writing());
+  ASSERT_TRUE(one.ok());
+  auto resizing = std::async(std::launch::async, [&] { return (*one)->set_size(10); });
+  while (!std::filesystem::exists(go + ".awaited")) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto by = session();
+  auto opening = std::async(std::launch::async, [&] { return open_remote(by, "data/y", writing()); });
+  EXPECT_EQ(opening.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  std::ofstream(go) << "go";
+  EXPECT_TRUE(resizing.get().ok());
+  EXPECT_TRUE(opening.get().ok());
+  ::unsetenv("MERCUTIO_TEST_SYNC_AWAITS");
+  ::unsetenv("MERCUTIO_TEST_SEEN");
 }
 
 TEST_F(RemoteDriverRoot, AMissingDriverIsSaidAtTheStart) {

@@ -4,6 +4,7 @@
  *   future    of another version of the interface
  *   partial   without `write`
  *   unwilling its initialisation fails
+ * MERCUTIO_TEST_SYNC_AWAITS=PATH: `sync` of `plain` waits until there is such a file, and makes PATH.awaited.
  * MERCUTIO_TEST_FAIL=CALL:ERRNO[:RANK] makes a call of `plain` fail; CALL:wild gives a result that can't be. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -175,7 +176,14 @@ static int plain_preallocate(mercutio_driver_file *file, int64_t bytes) {
   if (fstat(file->fd, &status)) return errno;
   return status.st_size < bytes && ftruncate(file->fd, bytes) ? errno : 0;
 }
+static void await_file(const char *path) {
+  char mark[4096];
+  snprintf(mark, sizeof mark, "%s.awaited", path);
+  close(open(mark, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+  while (access(path, F_OK)) usleep(1000);
+}
 static int plain_sync(mercutio_driver_file *file) {
+  if (getenv("MERCUTIO_TEST_SYNC_AWAITS")) await_file(getenv("MERCUTIO_TEST_SYNC_AWAITS"));
   const int failed = told("sync", file->rank), written = failed ? failed : write_out(file);
   return written ? written : fsync(file->fd) ? errno : 0;
 }

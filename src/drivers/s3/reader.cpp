@@ -36,22 +36,21 @@ void Reader::keep_all(std::vector<char> content) {
 
 void Reader::know(const Object& object) {
   std::lock_guard lock(mutex_);
+  if (!is_known(object)) blocks_.clear();
   known_ = true;
-  if (!(object_.exists == object.exists && object_.etag == object.etag)) blocks_.clear(), ++edition_;
   object_ = object;
 }
 
 void Reader::know(const Object& object, std::vector<char> content) {
   know(object);
   std::lock_guard lock(mutex_);
-  if (object_.etag == object.etag && known_) keep_all(std::move(content));
+  if (is_known(object)) keep_all(std::move(content));
 }
 
 void Reader::forget() {
   std::lock_guard lock(mutex_);
   known_ = false;
   blocks_.clear();
-  ++edition_;
 }
 
 void Reader::read_long(const Object& object, i64 offset, std::span<char> into) {
@@ -69,11 +68,9 @@ void Reader::read_long(const Object& object, i64 offset, std::span<char> into) {
 
 Reader::BlockRef Reader::block(const Object& object, i64 number) {
   bool follows = false;
-  i64 edition = 0;
   {
     std::lock_guard lock(mutex_);
-    edition = edition_;
-    for (auto at = blocks_.begin(); at != blocks_.end(); ++at) {
+    for (auto at = blocks_.begin(); is_known(object) && at != blocks_.end(); ++at) {
       follows |= (*at)->number == number - 1;
       if ((*at)->number != number) continue;
       blocks_.splice(blocks_.begin(), blocks_, at);
@@ -89,7 +86,7 @@ Reader::BlockRef Reader::block(const Object& object, i64 number) {
     made.push_back(std::make_shared<const Block>(Block{at / kBlock, {first, last}}));
   }
   std::lock_guard lock(mutex_);
-  if (edition == edition_) {   // otherwise they are of another object
+  if (is_known(object)) {
     for (auto at = made.rbegin(); at != made.rend(); ++at) blocks_.push_front(*at);
     while (static_cast<i64>(blocks_.size()) > kMostBlocks) blocks_.pop_back();
   }
@@ -102,7 +99,7 @@ void Reader::read_of(const Object& object, i64 offset, std::span<char> into) {
 
 bool Reader::copy_kept(const Object& object, i64 offset, std::span<char> into) {
   std::lock_guard lock(mutex_);
-  const bool kept = known_ && object_.etag == object.etag && object.bytes <= kBlock && !blocks_.empty();
+  const bool kept = is_known(object) && object.bytes <= kBlock && !blocks_.empty();
   if (kept) std::memcpy(into.data(), blocks_.front()->data.data() + offset, into.size());
   return kept;
 }

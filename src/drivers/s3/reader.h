@@ -43,6 +43,7 @@ class Reader {
   void keep_all(std::vector<char> content);
   bool copy_kept(const Object& object, i64 offset, std::span<char> into);   // where the object is one block, and that is here
   void read_long(const Object& object, i64 offset, std::span<char> into);
+  bool is_known(const Object& object) const { return known_ && object_.etag == object.etag && object_.bytes == object.bytes; }   // the blocks are of that one
   BlockRef block(const Object& object, i64 number);
 
   const Store& store_;
@@ -50,8 +51,7 @@ class Reader {
   std::mutex mutex_;   // guards what follows
   bool known_ = false;
   Object object_;
-  i64 edition_ = 0;    // of the object
-  std::list<BlockRef> blocks_;   // the last used one first
+  std::list<BlockRef> blocks_;   // of the object; the last used one first
 };
 
 }  // namespace mercutio_s3

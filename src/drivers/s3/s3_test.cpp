@@ -1,5 +1,7 @@
 // The parts of the S3 driver that need no store. The signatures are Amazon's published examples for S3.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,8 +9,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
+#include <list>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "base/ranges.h"
 #include "grid.h"
@@ -263,6 +268,89 @@ TEST(S3Reader, TellsThatTheObjectIsNoLongerThere) {
       EXPECT_EQ(failure.code(), ESTALE) << failure.what();
     }
   }
+}
+
+// Each request comes by a connection and a thread of its own.
+class StoreStandIn {
+ public:
+  explicit StoreStandIn(std::function<std::string(const std::string& request)> answer)
+      : answer_(std::move(answer)), listener_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in at{};
+    socklen_t bytes = sizeof at;
+    at.sin_family = AF_INET;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    (void)::bind(listener_, reinterpret_cast<sockaddr*>(&at), sizeof at);
+    (void)::listen(listener_, 16);
+    (void)::getsockname(listener_, reinterpret_cast<sockaddr*>(&at), &bytes);
+    settings_.endpoint = "http://127.0.0.1:" + std::to_string(ntohs(at.sin_port));
+    settings_.attempts = 1;
+    accepting_ = std::thread([this] {
+      for (int fd = ::accept(listener_, nullptr, nullptr); fd >= 0; fd = ::accept(listener_, nullptr, nullptr)) threads_.emplace_back([this, fd] { serve(fd); });
+    });
+  }
+  ~StoreStandIn() {
+    (void)::shutdown(listener_, SHUT_RDWR);
+    accepting_.join();
+    for (std::thread& thread : threads_) thread.join();
+    ::close(listener_);
+  }
+  const Settings& settings() const { return settings_; }
+
+ private:
+  void serve(int fd) const {
+    std::string request, answer;
+    char part[4096];
+    for (ssize_t got = 1; got > 0 && request.find("\r\n\r\n") == std::string::npos; request.append(part, static_cast<size_t>(std::max<ssize_t>(got, 0)))) got = ::recv(fd, part, sizeof part, 0);
+    answer = answer_(request);
+    for (size_t sent = 0; sent < answer.size();) {
+      const ssize_t count = ::send(fd, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
+      if (count <= 0) break;
+      sent += static_cast<size_t>(count);
+    }
+    ::close(fd);
+  }
+  const std::function<std::string(const std::string&)> answer_;
+  const int listener_;
+  Settings settings_;
+  std::list<std::thread> threads_;
+  std::thread accepting_;
+};
+
+// While a thread reads the old object, others learn of a new one and read that.
+TEST(S3Reader, NeverMixesTwoObjects) {
+  const Object old{true, 3 * MiB, "\"old\""}, other{true, 3 * MiB, "\"new\""};
+  Reader* reader = nullptr;
+  std::atomic<bool> replaced{false};
+  const StoreStandIn there([&](const std::string& request) -> std::string {
+    const bool of_old = request.find("if-match: \"old\"") != std::string::npos;
+    long long begin = 0, end = 0;
+    if (of_old == replaced || std::sscanf(request.c_str() + request.find("bytes="), "bytes=%lld-%lld", &begin, &end) != 2)
+      return "HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    if (of_old) {
+      replaced = true;
+      std::vector<char> some(10);
+      reader->know(other);
+      reader->read(Reader::kBlock, some);
+      EXPECT_EQ(some, std::vector<char>(10, 'n'));
+    }
+    const std::string body(static_cast<size_t>(end - begin + 1), of_old ? 'o' : 'n');
+    return "HTTP/1.1 206 Partial Content\r\nContent-Length: " + std::to_string(body.size()) + "\r\nContent-Range: bytes " + std::to_string(begin) + "-" +
+           std::to_string(end) + "/3145728\r\nConnection: close\r\n\r\n" + body;
+  });
+  Client client(there.settings());
+  const Store store(client, "bucket");
+  Reader reads(store, "key");
+  reader = &reads;
+  reads.know(old);
+  std::vector<char> into(2000);
+  try {
+    reads.read(Reader::kBlock - 1000, into);
+    FAIL() << "of both objects: " << into.front() << into.back();
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.code(), ESTALE) << failure.what();
+  }
+  reads.read(Reader::kBlock - 1000, into);
+  EXPECT_EQ(into, std::vector<char>(2000, 'n'));
 }
 
 TEST(S3Jobs, TellOfAFailure) {

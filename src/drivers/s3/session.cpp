@@ -46,7 +46,7 @@ void Session::end(bool all_known) {
   const auto tried = [](auto action) {
     try {
       action();
-    } catch (const Failure&) {   // nobody can do more, and the file is what it should be
+    } catch (const std::exception&) {   // nobody can do more, and the file is what it should be
     }
   };
   if (!upload_.empty()) tried([&] { store_.abort_upload(key_, upload_); });

@@ -345,6 +345,15 @@ class Writing(S3):
         self.assertContent(bytes(want[:36 * MiB - 50]))
         self.assertClean()
 
+    def test_pieces_that_are_too_long_for_one_object(self):
+        os.environ["MERCUTIO_S3_MEMORY"] = "100"
+        ranks, data = Ranks(self.name, 2, part=80 * MiB), data_of(70 * MiB)
+        ranks[1].write(MiB, data)
+        ranks.end()
+        self.assertEqual(self.count("^PUT .*/.mercutio/.*/r1-"), 2, "at most 64 MiB each")
+        self.assertContent(bytes(MiB) + data)
+        self.assertClean()
+
     def test_headers_may_be_written_again(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"
         part = 5 * MiB

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace mercutio_s3 {
 namespace {
 
 constexpr size_t kMostParts = 256;   // in memory, of which few bytes may be known
-
-void append(std::string& text, const Entry& entry) { text.append(reinterpret_cast<const char*>(&entry), sizeof entry); }
 
 }  // namespace
 
@@ -136,31 +135,43 @@ std::vector<Entry> Staged::memory_entries() const {
 }
 
 void Staged::store_pieces() {
-  const std::vector<Entry> sent = sent_entries(), pieces = memory_entries();
-  if (sent.empty() && pieces.empty()) return;
-  const size_t count = sent.size() + pieces.size();
+  std::vector<Entry> entries = sent_entries();
+  const std::vector<Entry> pieces = memory_entries();
   ++sendings_;
-  std::string object;
-  for (const Entry& entry : sent) append(object, entry);
-  i64 at = static_cast<i64>(count * sizeof(Entry));
-  for (Entry entry : pieces) {
-    entry.at = at;
-    at += entry.bytes;
-    append(object, entry);
+  i64 bytes = 0;
+  for (Entry rest : pieces) {
+    while (rest.bytes > 0) {
+      Entry one = rest;
+      one.bytes = std::min(rest.bytes, kMostStored - bytes);
+      entries.push_back(one);
+      bytes += one.bytes;
+      rest.offset += one.bytes;
+      rest.bytes -= one.bytes;
+      if (bytes < kMostStored) continue;
+      store_object(std::exchange(entries, {}));
+      bytes = 0;
+    }
   }
-  object.reserve(static_cast<size_t>(at));
-  for (const auto& [number, part] : parts_)
-    for (const auto& [begin, rest] : part->known.all()) object.append(part->data.get() + (begin - part->begin), static_cast<size_t>(rest.end - begin));
-  const std::string key = session_.folder() + "r" + std::to_string(session_.rank()) + "-" + std::to_string(++stored_numbers_) + "-" + std::to_string(count);
-  session_.note(key);
-  store_.put(key, object, std::nullopt);
-  at = static_cast<i64>(count * sizeof(Entry));
-  for (const Entry& entry : pieces) {
-    stored_.put(entry.offset, entry.offset + entry.bytes, Stored{key, at});
-    at += entry.bytes;
-  }
+  if (!entries.empty()) store_object(std::move(entries));
   parts_.clear();
   bytes_ = 0;
+}
+
+// Of what was not sent before, the bytes are in memory.
+void Staged::store_object(std::vector<Entry> entries) {
+  const size_t records = entries.size() * sizeof(Entry);
+  i64 end = static_cast<i64>(records);
+  for (Entry& entry : entries)
+    if (entry.at >= 0) end += entry.bytes, entry.at = end - entry.bytes;
+  std::string object(static_cast<size_t>(end), '\0');
+  std::memcpy(object.data(), entries.data(), records);
+  for (const Entry& entry : entries)
+    if (entry.at >= 0) copy_memory(entry.offset, std::span(object).subspan(static_cast<size_t>(entry.at), static_cast<size_t>(entry.bytes)));
+  const std::string key = session_.folder() + "r" + std::to_string(session_.rank()) + "-" + std::to_string(++stored_numbers_) + "-" + std::to_string(entries.size());
+  session_.note(key);
+  store_.put(key, object, std::nullopt);
+  for (const Entry& entry : entries)
+    if (entry.at >= 0) stored_.put(entry.offset, entry.offset + entry.bytes, Stored{key, entry.at});
 }
 
 bool Staged::in_memory(i64 offset, i64 bytes) const {

@@ -3,7 +3,7 @@
 // sent again. Where room is short and no part is whole, the pieces are stored as an object of the session (a piece object), from
 // which rank 0 completes the parts.
 //
-// A piece object: `count` records of an Entry, then the bytes. It is called r<rank>-<number>-<count>.
+// A piece object: `count` records of an Entry, then the bytes, at most kMostStored. It is called r<rank>-<number>-<count>.
 //
 // Memory: MERCUTIO_S3_MEMORY, or two parts if that is more.
 #pragma once
@@ -55,6 +55,7 @@ class Staged {
   void give_up(i64 begin, i64 end, bool in_other_ranks, i64 turn);
   void clear();
 
+  static constexpr i64 kMostStored = 64 * MiB;   // a store takes 5 GiB at once, and what it is sent is in memory a second time
   void send_whole_parts();   // and waits
   void store_pieces();       // with the records of the parts that were sent
   // Rank 0: entries of the parts that were sent and of what was given up, and of what is in memory, `at` being 0 there.
@@ -93,6 +94,7 @@ class Staged {
   void take_back();
   i64 kept_bytes() const;
   std::vector<Entry> entries_of(const std::map<i64, PartRef>& parts) const;
+  void store_object(std::vector<Entry> entries);
 
   const Store& store_;
   const std::string key_;

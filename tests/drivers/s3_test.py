@@ -13,6 +13,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 import s3_store
@@ -353,6 +354,21 @@ class Writing(S3):
         self.assertEqual(self.count("^PUT .*/.mercutio/.*/r1-"), 2, "at most 64 MiB each")
         self.assertContent(bytes(MiB) + data)
         self.assertClean()
+
+    def test_a_client_that_nobody_uses_goes(self):
+        def sockets():
+            return sum(os.path.islink(path) and os.readlink(path).startswith("socket:") for path in (f"/proc/self/fd/{n}" for n in os.listdir("/proc/self/fd")))
+
+        self.put(b"x")
+        look(self.name)
+        before = sockets()
+        for attempts in range(10, 20):
+            os.environ["AWS_MAX_ATTEMPTS"] = str(attempts)
+            look(self.name)
+        deadline = time.monotonic() + 20   # of a thread of the store, which closes its end
+        while sockets() > before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        self.assertLessEqual(sockets(), before)
 
     def test_headers_may_be_written_again(self):
         os.environ["MERCUTIO_S3_MEMORY"] = "10"

@@ -39,7 +39,7 @@ std::string variable(const char* name) {
   return value ? value : "";
 }
 
-// Files of one store share its connections.
+// Files of one store share its connections. A client that nobody uses goes when another one comes: settings may change again and again.
 std::shared_ptr<Client> client_here() {
   const Settings settings = settings_from(variable);
   static std::mutex mutex;
@@ -51,6 +51,7 @@ std::shared_ptr<Client> client_here() {
   std::lock_guard lock(mutex);
   for (const auto& client : clients)
     if (key(client->settings()) == key(settings)) return client;
+  std::erase_if(clients, [](const auto& client) { return client.use_count() == 1; });
   clients.push_back(std::make_shared<Client>(settings));
   return clients.back();
 }

@@ -278,6 +278,35 @@ def clear_errors():
     assert not mounted()
 
 
+FAILING_STAT = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+int stat(const char *path, struct stat *status) {
+  static int calls;   /* the first one comes before the mount */
+  int (*real)(const char *, struct stat *) = dlsym(RTLD_NEXT, "stat");
+  const int failed = real(path, status);
+  return strcmp(path, getenv("FAILING_STAT")) || ++calls < 2 ? failed : (errno = EIO, -1);
+}
+"""
+
+
+def ends_where_the_kernel_has_no_answer():
+    if not shutil.which("cc"):
+        return print("left out, not installed: cc")
+    preload = folder / "failing_stat.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", preload, "-ldl"], input=FAILING_STAT, text=True, check=True)
+    environment.update(LD_PRELOAD=str(preload), FAILING_STAT=str(at))
+    try:
+        run("mount", "far:data", at, fails="Input/output error")
+    finally:
+        del environment["LD_PRELOAD"], environment["FAILING_STAT"]
+    assert not mounted()
+
+
 if not os.access("/dev/fuse", os.R_OK | os.W_OK) or not (programs / "mercutio-mount").exists():
     print("skipped: no /dev/fuse here, or Mercutio was built without libfuse3")
     sys.exit(77)
@@ -285,6 +314,7 @@ with world():
     at.mkdir()
     local("far")
     clear_errors()
+    ends_where_the_kernel_has_no_answer()
     run("mount", "far:data", at)
     try:
         assert mounted()

@@ -307,16 +307,20 @@ struct Mounted {
   }
 };
 
-// The command returns when the kernel has had its first answer. It ends after the mount: then nothing waits for one.
+// The command returns when the kernel has had its first answer. If that is an error, it ends the mount. The thread ends after the mount: then
+// nothing waits for an answer.
 struct FirstAnswer {
+  std::atomic<int> failed{0};   // errno
   std::thread thread;
   ~FirstAnswer() {
     if (thread.joinable()) thread.join();
   }
   Status await(const std::string& folder, int ready) {
-    MERCUTIO_LET(thread, start_thread([folder, ready] {
+    MERCUTIO_LET(thread, start_thread([this, folder, ready] {
                    struct stat status {};
-                   if (::stat(folder.c_str(), &status) == 0) leave_terminal(ready);
+                   if (::stat(folder.c_str(), &status) == 0) return leave_terminal(ready);
+                   failed = errno;
+                   ::kill(::getpid(), SIGTERM);   // which ends the loop of libfuse
                  }));
     return ok_status();
   }
@@ -341,6 +345,7 @@ Status answer_kernel(MountTree& files, const std::string& source, const std::str
   const int ended = fuse_loop_mt(mount.handle, &config);
   const Status finished = files.finish();
   if (!finished) syslog(LOG_ERR, "written data is lost: %s", printable(finished.error().what).c_str());
+  if (const int failed = first.failed; failed != 0) return error_from_errno(("mount " + folder).c_str(), failed);
   if (finished && ended < 0) return error_from_errno("fuse", -ended);
   return finished;
 }

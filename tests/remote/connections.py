@@ -197,6 +197,11 @@ def lives_on():
 
     known = processes()
     for seconds in (5, 10, 20, 40):   # a busy machine may take longer to connect
+    (folder / "any-ssh").write_text('#!/bin/sh\nSSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$3"\n')
+    (folder / "any-ssh").chmod(0o755)
+    run("connect", "--root", f"data={export}", "--daemon", programs / "mercutiod", "--ssh", folder / "any-ssh", "me@home.example@far.example")
+    run("disconnect", "far.example")
+
         try:
             local("short", "--expires", str(seconds))
             break

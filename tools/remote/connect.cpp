@@ -299,7 +299,7 @@ std::string host_of(const Arguments& arguments) {
   if (arguments.has("name")) return arguments.text("name");
   if (arguments.words().empty()) return "";
   const std::string& target = arguments.words()[0];
-  return target.substr(target.find('@') == std::string::npos ? 0 : target.find('@') + 1);
+  return target.substr(target.rfind('@') + 1);   // a user's name may have one, too
 }
 
 // The server of an earlier connection of this name goes where nobody uses it; else it ends by itself when it is idle.

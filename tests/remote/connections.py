@@ -134,6 +134,8 @@ def lives_on():
     run("connect", "--name", "several", "--root", f"data={export}:rw", "--via", "env", "--daemon", programs / "mercutiod", "--launcher", launcher, "--servers", "3",
         "--router", f"127.0.0.1:{port}={folder}/none.key", fails="several")
     assert ends(processes() - known)
+    one_astray(launcher, port)
+    assert ends(processes() - known)
     local("several", "--launcher", str(launcher), "--servers", "3")
     several = processes() - known
     assert len(several) == 3 and run("connections", "several").count("answers, exports data") == 3
@@ -195,13 +197,13 @@ def lives_on():
     (folder / "odd-ssh").chmod(0o755)
     connect("called", "--ssh", f"{folder}/odd-ssh -p 2222", "far")
 
-    known = processes()
-    for seconds in (5, 10, 20, 40):   # a busy machine may take longer to connect
     (folder / "any-ssh").write_text('#!/bin/sh\nSSH_CONNECTION="127.0.0.1 1 127.0.0.1 22" exec sh -c "$3"\n')
     (folder / "any-ssh").chmod(0o755)
     run("connect", "--root", f"data={export}", "--daemon", programs / "mercutiod", "--ssh", folder / "any-ssh", "me@home.example@far.example")
     run("disconnect", "far.example")
 
+    known = processes()
+    for seconds in (5, 10, 20, 40):   # a busy machine may take longer to connect
         try:
             local("short", "--expires", str(seconds))
             break
@@ -215,6 +217,23 @@ def lives_on():
     run("disconnect", "life", fails="no connection to 'life'")
     run("disconnect", "ports", "called")
     unused.close()
+
+
+def one_astray(launcher, port):
+    """Of two servers the second one says another port than its own."""
+    daemon, said = folder / "astray", folder / "said"
+    daemon.write_text(f"""#!/bin/sh
+mkdir {folder}/first 2>/dev/null && exec {programs}/mercutiod "$@"
+sleep 0.5
+{programs}/mercutiod "$@" >{said} & server=$!
+trap 'kill $server' TERM
+until [ -s {said} ]; do sleep 0.1; done
+sed 's/ [0-9]* \\([0-9]*\\)$/ {port} \\1/' {said}
+wait $server
+""")
+    daemon.chmod(0o755)
+    run("connect", "--name", "several", "--root", f"data={export}:rw", "--via", "env", "--daemon", daemon, "--launcher", launcher, "--servers", "2",
+        fails=f"127.0.0.1 port {port}")
 
 
 def several_of_one_connection(several):

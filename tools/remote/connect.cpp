@@ -285,14 +285,16 @@ Result<Hop> parse_router(const std::string& text) {
   return hop;
 }
 
-// A request that only a server with this key can refuse in the way it has to be refused.
+// To each server a request that only one with this key can refuse in the way it has to be refused. The error names the server.
 Status try_out(const Connection& connection) {
-  MERCUTIO_LET(const auto session, Session::make(connection, 0));
-  Buffer message;
-  put_message(message, PlainRequest{});
-  const Result<Reply> reply = session->call(Kind::kSize, std::move(message));
-  if (reply || reply.error().sys_errno == EBADF) return ok_status();
-  return reply.error();
+  for (size_t i = 0; i < connection.servers.size(); ++i) {
+    MERCUTIO_LET(const auto session, Session::make(connection, static_cast<i64>(i)));
+    Buffer message;
+    put_message(message, PlainRequest{});
+    const Result<Reply> reply = session->call(Kind::kSize, std::move(message));
+    if (!reply && reply.error().sys_errno != EBADF) return reply.error();
+  }
+  return ok_status();
 }
 
 std::string host_of(const Arguments& arguments) {

@@ -13,6 +13,7 @@
 #include <new>
 #include <thread>
 
+#include "common.h"
 #include "copy_file.h"
 #include "remote/connection_file.h"
 #include "remote/exports.h"
@@ -337,6 +338,13 @@ TEST_F(Copies, AListWithoutTheRightToItsEntriesFails) {
   fs::permissions(path("closed"), fs::perms::all);
   EXPECT_EQ(here.sys_errno, EACCES);
   EXPECT_EQ(there.sys_errno, EACCES);
+}
+
+TEST_F(Copies, AKeyIsNotAwaitedFromAPipe) {
+  ASSERT_EQ(::mkfifo(path("key").c_str(), 0600), 0);
+  const auto key = key_from_file(path("key"));
+  ASSERT_FALSE(key);
+  EXPECT_NE(key.error().what.find("no plain file"), std::string::npos) << key.error().what;
 }
 
 }  // namespace

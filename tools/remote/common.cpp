@@ -58,7 +58,7 @@ Result<std::string> read_line(int fd) {
 }
 
 Result<Key> key_from_file(const std::string& path) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) {
     Error error = error_from_errno("open", errno);
     error.what = "the key file " + path + ": " + errno_text(error.sys_errno);

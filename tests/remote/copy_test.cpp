@@ -347,5 +347,17 @@ TEST_F(Copies, AKeyIsNotAwaitedFromAPipe) {
   EXPECT_NE(key.error().what.find("no plain file"), std::string::npos) << key.error().what;
 }
 
+TEST(Commands, EndWithTwoWhereTheirLineIsWrong) {
+  const std::vector<Option> options;
+  const Command command{"mercutio test", "", options};
+  std::string name = "mercutio-test";
+  char* line[] = {name.data(), nullptr};
+  const auto code_of = [&](const Status& done) { return run_command(command, 1, line, [&](const Arguments&) { return done; }); };
+  EXPECT_EQ(code_of(ok_status()), 0);
+  EXPECT_EQ(code_of(Error{ErrorClass::kArg, "a name is wanted"}), 2);
+  EXPECT_EQ(code_of(Error{ErrorClass::kArg, "what a server refuses", EINVAL}), 1);
+  EXPECT_EQ(code_of(Error{ErrorClass::kIo, "lost"}), 1);
+}
+
 }  // namespace
 }  // namespace mercutio::remote

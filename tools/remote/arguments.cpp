@@ -99,7 +99,8 @@ int run_command(const Command& command, int argc, char** argv, const std::functi
   }
   const Status done = arguments ? body(*arguments) : Status(arguments.error());
   if (!done) say_error(command.name, done.error());
-  return exit_code_with_output(command.name, done ? 0 : done.error().cls == ErrorClass::kArg ? 2 : 1);
+  const bool wrong_line = !done && done.error().cls == ErrorClass::kArg && done.error().sys_errno == 0;   // a server's has a number
+  return exit_code_with_output(command.name, done ? 0 : wrong_line ? 2 : 1);
 }
 
 }  // namespace mercutio::remote

@@ -56,7 +56,7 @@ Status each_of(const char* command, const Items& items, Work work) {
   return outcome;
 }
 
-// Its exit code: 0; 2 where the command line is wrong (kArg); else 1. An Error is said on standard error.
+// Its exit code: 0; 2 where the command line is wrong (kArg without errno); else 1. An Error is said on standard error.
 int run_command(const Command& command, int argc, char** argv, const std::function<Status(const Arguments&)>& body);
 
 }  // namespace mercutio::remote

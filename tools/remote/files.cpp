@@ -168,7 +168,7 @@ Status remove_all(const Arguments& arguments) {
   return each_of("mercutio rm", places, [&](const Trees::Place& place) -> Status {
     const std::string last = last_name(place.name);
     if (is_root(place) || last == "." || last == "..")
-      return Error{ErrorClass::kArg, place.name + ": a root, . or .. is not removed; name what is in it", EISDIR};
+      return Error{ErrorClass::kArg, place.name + ": a root, . or .. is not removed; name what is in it"};
     const std::string path = place.path.substr(0, place.path.find_last_not_of('/') + 1);
     const Removal removal{static_cast<i64>(path.rfind('/') + 1), arguments.has("recursive")};
     const auto known = place.tree->begin_own_status(path)->wait();

@@ -158,7 +158,7 @@ i64* JobTrace::job() const {
 
 namespace {
 
-// What did not end within two minutes still uses its memory.
+// A message that did not end within two minutes still uses its memory.
 bool ended(MPI_Request& request, std::vector<std::byte>& data) {
   if (wait_for(request)) return true;
   PMPI_Cancel(&request);   // ends a receive
@@ -200,15 +200,14 @@ class MpiMover final : public PieceMover {
 }  // namespace
 
 // Messages between single ranks begin when nobody can take them for those of the program any more.
-bool JobTrace::collect(std::vector<std::byte>& pieces) const {
+bool JobTrace::collect(std::vector<std::byte>& pieces) {
   std::vector<std::byte> mine;
   (void)attempt([&] {   // without memory it has nothing to send
     if (recorder_) mine = recorder_->snapshot_within(MergePlan(ranks_).piece_bytes);
     return ok_status();
   });
   MPI_Request request = MPI_REQUEST_NULL;
-  int here = 1, all_here = 0;
-  if (PMPI_Iallreduce(&here, &all_here, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request)) return false;
+  if (PMPI_Iallreduce(&here_, &all_here_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request)) return false;
   MpiMover mover;
   auto all = attempt([&] { return merge_pieces(mover, rank_, ranks_, std::move(mine)); });
   if (all) pieces = std::move(*all);
@@ -270,11 +269,10 @@ void JobTrace::end() {
 void JobTrace::end_trace() {
   std::vector<std::byte> pieces;
   MPI_Request request = MPI_REQUEST_NULL;
-  int collected = 0;
+  bool collected = false;
   if (together_ && collect(pieces)) {
-    collected = rank_ != 0 || conclude(pieces) ? 1 : 0;
-    if (PMPI_Ibcast(&collected, 1, MPI_INT, 0, MPI_COMM_WORLD, &request) != MPI_SUCCESS || !wait_for(request))
-      collected = 0;
+    collected_ = rank_ != 0 || conclude(pieces) ? 1 : 0;
+    collected = PMPI_Ibcast(&collected_, 1, MPI_INT, 0, MPI_COMM_WORLD, &request) == MPI_SUCCESS && wait_for(request) && collected_ != 0;
   }
   if (collected && !trace_path_.empty()) {
     if (recorder_) recorder_->remove_file();

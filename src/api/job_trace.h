@@ -41,10 +41,11 @@ class JobTrace {
   void end_alone();
   std::string what_stays() const;   // of this job, where there is no trace in the end
   void tell_command(char what) const;
-  bool collect(std::vector<std::byte>& pieces) const;  // on rank 0: the pieces of all ranks
+  bool collect(std::vector<std::byte>& pieces);   // on rank 0: the pieces of all ranks
   bool conclude(const std::vector<std::byte>& pieces) const;   // false: no trace is written that was asked for
   void tell_verdict(std::vector<RankTrace> traces) const;
 
+  int here_ = 1, all_here_ = 0, collected_ = 0;   // of collective calls, which may write them after the patience has ended
   bool together_ = false, keeps_others_ = false;   // of traces of the same name
   int rank_ = 0, ranks_ = 1;
   i64 begun_ns_ = 0;                      // time of the begin, by the clock of file timestamps

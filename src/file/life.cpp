@@ -143,11 +143,11 @@ Status OpenFile::close() {
   Status kept = write_kept();
   Status published = ok_status();
   if (publishes_) published = publish(attempt([this] { return write_out(); }), /*last=*/true, &arrival);
+  closed_ = true;
   Status mine = attempt([this] { return storage_->close(); });
   note_change();
   if (!published) mine = std::move(published);
   if (!kept) mine = std::move(kept);
-  closed_ = true;
   if (adapter_ && comm_->rank() == 0) report_adapting();
   counter_.reset();  // collective
   const ActionOfRankZero remove = [this](bool) {

@@ -76,7 +76,7 @@ class OpenFile final : public File {
   Status preallocate(i64 bytes) override;
   Result<i64> size() override;
   Status sync() override;
-  Status flush() override { return storage_->flush(); }
+  Status flush() override { return closed_ ? ok_status() : storage_->flush(); }
   Status set_atomicity(bool atomic) override;
   bool atomicity() const override { return atomic_; }
   Status set_info(const InfoItems& info, Status argument_error) override;
@@ -325,7 +325,7 @@ class OpenFile final : public File {
   bool faults_are_errors_ = false;   // of storage_: see moves_by_system_calls()
   i64 first_mark_ = 0;          // of this open's writers
   BlockingDetector blocking_;    // as short nonblocking accesses and lists of pieces see it
-  bool closed_ = false;
+  std::atomic<bool> closed_{false};   // or about to be: the storage is not to be flushed any more
   std::atomic<bool> atomic_{false};
   std::atomic<bool> dirty_{false};
   WritesUnderWay writes_;

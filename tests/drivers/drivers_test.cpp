@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "file/test_support.h"
 #include "storage/library/library.h"
 #include "storage/storage.h"
 
@@ -327,6 +328,17 @@ TEST_F(DriverLibraries, HandlesAreThoseOfTheFile) {
   EXPECT_TRUE(at.driver->open(at.path, options).ok());
   options.handle = std::span(handle).first(3);
   EXPECT_FALSE(at.driver->open(at.path, options).ok());
+}
+
+// As the program's error handler may end it, when all open files are flushed.
+TEST_F(DriverLibraries, AFileThatCouldNotBeClosedIsNotFlushed) {
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    auto file = mercutio::open(rank, std::move(comm), "plain:" + path_, kReadWrite, {{"mercutio_write_behind", "enable"}});
+    ASSERT_TRUE(file.ok()) << file.error().what;
+    fail("close:28");
+    EXPECT_EQ(class_of((*file)->close()), ErrorClass::kNoSpace);
+    EXPECT_TRUE((*file)->flush());
+  });
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Opening, closing, sizes, consistency, info, and queries about a handle.
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "api/call.h"
 #include "api/export.h"
@@ -39,24 +41,10 @@ OpenCall open_call(const char* file_name, int amode, MPI_Info info) {
   return call;
 }
 
-// The ranks in MPI_COMM_WORLD of the members of `comm`, in their order. Empty if some are not in it, or if there is no
-// MPI_COMM_WORLD.
-std::string members_of(MPI_Comm comm) {
-  MPI_Group mine = MPI_GROUP_NULL, all = MPI_GROUP_NULL;
-  int size = 0, ranks = 0, inter = 0;
-  if (comm == MPI_COMM_NULL || !world_initialised() || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return "";
-  PMPI_Comm_size(comm, &size);
-  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  PMPI_Comm_group(comm, &mine);
-  PMPI_Comm_group(MPI_COMM_WORLD, &all);
-  std::vector<int> here(static_cast<std::size_t>(size)), there(static_cast<std::size_t>(size));
-  for (int i = 0; i < size; ++i) here[static_cast<std::size_t>(i)] = i;
-  const int code = PMPI_Group_translate_ranks(mine, size, here.data(), all, there.data());
-  PMPI_Group_free(&mine);
-  PMPI_Group_free(&all);
-  if (code != MPI_SUCCESS) return "";
-  if (size == ranks && there == here) return "world";
-  if (size == 1) return "self";
+// OpenCall::members of these ranks in MPI_COMM_WORLD.
+std::string members_text(const std::vector<int>& there, bool all) {
+  if (all && std::is_sorted(there.begin(), there.end())) return "world";
+  if (there.size() == 1) return "self";
   std::string text;
   for (std::size_t i = 0, last = 0; i < there.size(); i = last + 1) {
     if (there[i] == MPI_UNDEFINED) return "";
@@ -64,6 +52,18 @@ std::string members_of(MPI_Comm comm) {
     text += (i > 0 ? "," : "") + std::to_string(there[i]) + (last > i ? "-" + std::to_string(there[last]) : "");
   }
   return text;
+}
+
+// Whose file it is, for the job's record and trace.
+void note_members(MPI_Comm comm, OpenCall& call) {
+  int rank = 0, ranks = 0;
+  const std::vector<int> there = ranks_in_world(comm);
+  if (there.empty()) return;
+  PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const bool all = std::ssize(there) == ranks && std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
+  if (all) call.world_rank = rank;
+  if (process().trace.keeps_steps()) call.members = members_text(there, all);
 }
 
 int fail_open(const std::string& file_name, const Error& error) {
@@ -91,9 +91,7 @@ int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_Fil
   call.start_ns = start_ns;
   const std::atomic<bool>* const all_record = process().trace.all_record();
   const bool asks = process().trace.first_traced() || (all_record && !*all_record);
-  const std::string members = asks || process().trace.keeps_steps() ? members_of(comm) : "";
-  call.whole_world = members == "world";
-  if (process().trace.keeps_steps()) call.members = members;
+  if (asks || process().trace.keeps_steps()) note_members(comm, call);
   Result<std::unique_ptr<Comm>> made = make_mpi_comm(comm);
   if (!made) return fail_open(call.file_name, made.error());
   auto handle = std::make_unique<OpenHandle>();

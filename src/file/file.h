@@ -47,7 +47,7 @@ struct OpenCall {
   Status argument_error = ok_status();
   InfoItems info;                 // the user's, in order (model/hints.h)
   std::string members;            // for the trace: "world", "self", ranks of MPI_COMM_WORLD as 0-3,8, or ""
-  bool whole_world = false;       // for the job's record and trace: by the ranks of MPI_COMM_WORLD, also where other programs belong to the job
+  i64 world_rank = -1;            // for the job's record and trace: in MPI_COMM_WORLD, if all of its ranks open the file, in any order, and nobody else
   i64 start_ns = 0;               // for the trace: when the program called; 0: not known
 };
 

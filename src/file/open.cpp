@@ -61,7 +61,7 @@ Layout wanted_layout(const Hints& hints) {
 }  // namespace
 
 OpenFile::OpenFile(std::unique_ptr<Comm> comm, const OpenCall& call, const Context& context)
-    : name_(call.file_name), amode_(call.amode), whole_world_(call.whole_world), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
+    : name_(call.file_name), amode_(call.amode), world_rank_(call.world_rank), context_(context), comm_(std::move(comm)), arena_(NodeArena::of(*comm_)) {
   auto first = std::make_shared<FileView>();
   first->view = default_view();
   dense_view_.set(*first);
@@ -378,7 +378,7 @@ bool OpenFile::can_gate() const {
   return plain && (arena_ ? arena_->whole() : comm_->size() == 1);
 }
 
-// What rank 0 has drawn for the first file that all processes of the job open together.
+// What rank 0 has drawn for the first file that all of MPI_COMM_WORLD open together.
 void OpenFile::number_job() {
   i64 none = std::atomic_ref(*context_.job).load();
   if (none <= 0) std::atomic_ref(*context_.job).compare_exchange_strong(none, first_mark_);
@@ -405,7 +405,7 @@ Status OpenFile::finish_open(Opening opening, Arrival& arrival) {
   if (!counter) counter_status_ = counter.error();
   const Result<i64> end = mine && amode_.append && !opens_later_ ? storage_->size() : Result<i64>(i64{0});
   if (!end) mine = end.error();
-  const i64 traced = context_.first_traced && whole_world_ ? comm_->size() - comm_->rank() : 0;   // the highest of all is the first rank's
+  const i64 traced = context_.first_traced && world_rank_ >= 0 ? comm_->size() - world_rank_ : 0;   // the highest of all is the first rank's
   const i64 until_met = opening.met_ns > 0 ? opening.met_ns - arrival.start_ns : INT64_MAX;
   i64 lowest[] = {readable_ ? 1 : 0, counter ? 1 : 0, end ? *end : 0, mine ? storage_->traits().file_number : 0,
                   context_.all_record ? 1 : 0, may_adapt ? 1 : 0, may_gate ? 1 : 0, mine && lazy_ ? 1 : 0, traced, until_met};
@@ -419,8 +419,8 @@ Status OpenFile::finish_open(Opening opening, Arrival& arrival) {
   };
   MERCUTIO_TRY(agreed_range(std::move(mine), lowest, highest, opening.rank_zero_last ? conclude : nullptr));
   if (opening.met_ns > 0) arrival.late_ns = until_met - lowest[9];   // the last rank to come did not wait
-  if (lowest[4] == 1 && (whole_world_ || comm_->size() == context_.job_processes)) *context_.all_record = true;
-  if (context_.job && comm_->size() == context_.job_processes) number_job();
+  if (lowest[4] == 1 && world_rank_ >= 0) *context_.all_record = true;
+  if (context_.job && world_rank_ >= 0) number_job();
   if (traced > 0 && lowest[8] == 0) *context_.first_traced = comm_->size() - highest[8];
   readable_ = lowest[0] == 1;
   all_lazy_ = lowest[7] == 1;

@@ -296,7 +296,7 @@ class OpenFile final : public File {
 
   const std::string name_;
   const Amode amode_;
-  const bool whole_world_;
+  const i64 world_rank_;   // as in OpenCall
   const Context context_;
   std::unique_ptr<Comm> comm_;
   bool any_sieves_ = false;  // by the hints of the open: accesses under other hints may be under way at any time

@@ -350,5 +350,34 @@ TEST(Tracing, AnOpeningHasThreeLines) {
   EXPECT_TRUE(listener.opening.ends_with(std::string("\0b=c\n", 5))) << listener.opening;
 }
 
+// What one rank of two has learned by opening a file with another process. `world_rank`: of each rank, as in OpenCall.
+std::pair<bool, bool> record_and_number(const std::vector<i64>& world_rank) {
+  std::atomic<bool> all_record[2] = {};
+  i64 job[2] = {-1, -1};
+  const std::string name = unique_name();
+  on_ranks(2, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    const auto me = static_cast<std::size_t>(comm->rank());
+    OpenCall call;
+    call.world_rank = world_rank[me];
+    call.file_name = name;
+    call.amode = kReadWrite;
+    Context context{rank.progress.get(), &rank.datareps};
+    context.job_processes = 2;
+    context.job = &job[me];
+    context.all_record = &all_record[me];
+    EXPECT_TRUE((*open_file(std::move(comm), call, context))->close());
+  });
+  EXPECT_EQ(all_record[0], all_record[1]);
+  EXPECT_EQ(job[0], job[1]);
+  return {all_record[0], job[0] > 0};
+}
+
+// As many processes may be one of two and another one that it has spawned.
+TEST(Tracing, OnlyAFileOfAllOfTheWorldTellsOfAllOfIt) {
+  EXPECT_EQ(record_and_number({-1, -1}), std::pair(false, false));
+  EXPECT_EQ(record_and_number({0, 1}), std::pair(true, true));
+  EXPECT_EQ(record_and_number({1, 0}), std::pair(true, true));
+}
+
 }  // namespace
 }  // namespace mercutio

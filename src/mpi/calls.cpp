@@ -3,6 +3,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <string>
 
 #include "mpi/abi_numbers.h"
@@ -55,6 +56,21 @@ bool is_open_mpi_4() {
 bool world_initialised() {
   int initialised = 0;
   return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised;
+}
+
+std::vector<int> ranks_in_world(MPI_Comm comm) {
+  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
+  int size = 0, inter = 0;
+  if (comm == MPI_COMM_NULL || !world_initialised() || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return {};
+  PMPI_Comm_size(comm, &size);
+  std::vector<int> ranks(static_cast<std::size_t>(size)), there(ranks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  PMPI_Comm_group(comm, &group);
+  PMPI_Comm_group(MPI_COMM_WORLD, &world);
+  const bool known = PMPI_Group_translate_ranks(group, size, ranks.data(), world, there.data()) == MPI_SUCCESS;
+  PMPI_Group_free(&group);
+  PMPI_Group_free(&world);
+  return known ? there : std::vector<int>{};
 }
 
 // MPICH 5 raises the errors of requests on MPI_COMM_SELF once a handler of it has been set, and on MPI_COMM_WORLD before. Restoring

@@ -1,6 +1,8 @@
 // Helpers for the calls of MPI in this folder.
 #pragma once
 
+#include <vector>
+
 #include "base/result.h"
 #include "mpi/mpi_header.h"
 
@@ -12,6 +14,9 @@ Error mpi_error(const char* call, int code, MPI_Comm comm);
 bool is_open_mpi_4();   // also before MPI_Init
 // Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used. A program that uses only sessions has neither.
 bool world_initialised();
+// The ranks in MPI_COMM_WORLD of the members of `comm`, in their order; MPI_UNDEFINED: of those that are not in it. Empty if there is no
+// MPI_COMM_WORLD, or if `comm` has no such list.
+std::vector<int> ranks_in_world(MPI_Comm comm);
 
 // While an object of this class exists, a communicator of the program returns errors. It is for calls whose failure is an error of
 // a file and must not end the job. It has no effect on MPI_COMM_SELF except under Open MPI.

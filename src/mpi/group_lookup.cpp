@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -155,18 +154,8 @@ bool is_of_world(MPI_Comm user) {
 // Whether it has processes that MPI_Comm_spawn or MPI_Comm_connect made known, the same on all its ranks. Open MPI ends the job in MPI_Finalize if a
 // communicator of such processes is left beside the program's own.
 bool reaches_other_worlds(MPI_Comm user) {
-  if (!world_initialised()) return false;
-  MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
-  int size = 0;
-  PMPI_Comm_size(user, &size);
-  std::vector<int> ranks(static_cast<std::size_t>(size)), there(ranks);
-  std::iota(ranks.begin(), ranks.end(), 0);
-  PMPI_Comm_group(user, &group);
-  PMPI_Comm_group(MPI_COMM_WORLD, &world);
-  const bool known = PMPI_Group_translate_ranks(group, size, ranks.data(), world, there.data()) == MPI_SUCCESS;
-  PMPI_Group_free(&group);
-  PMPI_Group_free(&world);
-  return known && std::find(there.begin(), there.end(), MPI_UNDEFINED) != there.end();
+  const std::vector<int> there = ranks_in_world(user);
+  return std::find(there.begin(), there.end(), MPI_UNDEFINED) != there.end();
 }
 
 // What a communicator keeps, and the group that files opened on it have in common. Null: nothing.

@@ -166,24 +166,33 @@ TypeSpecRef spec_from(const Contents& c, const std::vector<TypeSpecRef>& childre
   }
 }
 
+// A handle is a pointer or an integer.
+std::uint64_t handle_number(MPI_Datatype type) {
+  std::uint64_t number = 0;
+  std::memcpy(&number, &type, sizeof type);
+  return number;
+}
+
 Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth);
 
-Result<std::vector<TypeSpecRef>> children_of(Contents& c, i64 depth) {
+Result<TypeSpecRef> child_of(const Contents& c, MPI_Datatype type, i64 depth) {
+  if (!is_named(type)) return build_spec(type, depth + 1);
   // MPI-1 bounds markers have no data. The bounds of the struct are taken from the MPI below.
+  if (c.combiner == MPI_COMBINER_STRUCT && is_bounds_marker(type)) return make_contiguous(0, byte_type());
+  MERCUTIO_LET(DecodedType child, decode(type, MPI_COMM_NULL));   // from the cache, so that predefined_of() knows which type it is; always committed
+  return std::move(child.spec);
+}
+
+// One that occurs several times is decoded once: pairs of pairs of one type, nested n deep, are 2^n types. Open MPI hides that it is the same one.
+Result<std::vector<TypeSpecRef>> children_of(const Contents& c, i64 depth) {
   std::vector<TypeSpecRef> children;
-  for (std::size_t i = 0; i < c.types.size(); ++i) {
-    const bool named = is_named(c.types[i]);
-    if (named && c.combiner == MPI_COMBINER_STRUCT && is_bounds_marker(c.types[i])) {
-      children.push_back(make_contiguous(0, byte_type()));
-      continue;
+  std::map<std::uint64_t, TypeSpecRef> known;
+  for (const MPI_Datatype type : c.types) {
+    TypeSpecRef& child = known[handle_number(type)];
+    if (!child) {
+      MERCUTIO_LET(child, child_of(c, type, depth));
     }
-    if (named) {   // from the cache, so that predefined_of() knows which type it is; always committed
-      MERCUTIO_LET(DecodedType child, decode(c.types[i], MPI_COMM_NULL));
-      children.push_back(std::move(child.spec));
-      continue;
-    }
-    MERCUTIO_LET(TypeSpecRef child, build_spec(c.types[i], depth + 1));
-    children.push_back(std::move(child));
+    children.push_back(child);
   }
   return children;
 }
@@ -255,13 +264,6 @@ struct RecentType {
   bool named = false;                    // `flat` is set, and the type is never freed
 };
 thread_local constinit std::array<RecentType, 4> recent_types{};
-
-// A handle is a pointer or an integer.
-std::uint64_t handle_number(MPI_Datatype type) {
-  std::uint64_t number = 0;
-  std::memcpy(&number, &type, sizeof type);
-  return number;
-}
 
 RecentType& recent(MPI_Datatype type) {
   const auto number = handle_number(type);

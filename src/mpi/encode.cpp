@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "mpi/decode.h"
 #include "base/page_allocator.h"
@@ -133,25 +134,34 @@ int make(const TypeSpec& t, const std::vector<Type>& children, Type* made) {
   return large.contiguous ? make(large, t, children, made) : MPI_ERR_TYPE;
 }
 
+// The parts of a type that have been made: each once, however often it occurs.
+using Parts = std::map<const TypeSpec*, Type>;
+
+Result<Type> make_type(const TypeSpec& spec, Parts& parts) {
+  if (const Type known = predefined_of(spec); known != MPI_DATATYPE_NULL) return known;
+  // One that only another MPI has.
+  if (spec.combiner == Combiner::kNamed) return make_type(*make_contiguous(spec.basic.native_bytes, byte_type()), parts);
+  std::vector<Type> children;
+  for (const TypeSpecRef& child : spec.children) {
+    auto known = parts.find(child.get());
+    if (known == parts.end()) {
+      MERCUTIO_LET(const Type made, make_type(*child, parts));
+      known = parts.emplace(child.get(), made).first;
+    }
+    children.push_back(known->second);
+  }
+  Type type = MPI_DATATYPE_NULL;
+  if (make(spec, children, &type) == MPI_SUCCESS && PMPI_Type_commit(&type) == MPI_SUCCESS) return type;
+  return Error{ErrorClass::kType, "the MPI refused to make the datatype " + to_string(spec) + " again"};
+}
+
 }  // namespace
 
 Result<MPI_Datatype> encode(const TypeSpec& spec) {
-  if (const MPI_Datatype known = predefined_of(spec); known != MPI_DATATYPE_NULL) return known;
-  // One that only another MPI has.
-  if (spec.combiner == Combiner::kNamed) return encode(*make_contiguous(spec.basic.native_bytes, byte_type()));
-  Status status = ok_status();
-  std::vector<Type> children;
-  for (const TypeSpecRef& child : spec.children) {
-    Result<Type> made = encode(*child);
-    if (!made) status = made.error();
-    if (made) children.push_back(*made);
-  }
-  Type type = MPI_DATATYPE_NULL;
-  if (status && (make(spec, children, &type) != MPI_SUCCESS || PMPI_Type_commit(&type) != MPI_SUCCESS))
-    status = Error{ErrorClass::kType, "the MPI refused to make the datatype " + to_string(spec) + " again"};
-  for (Type& child : children)
-    if (!is_named(child)) PMPI_Type_free(&child);
-  if (!status) return status.error();
+  Parts parts;
+  Result<Type> type = make_type(spec, parts);
+  for (auto& [part, made] : parts)
+    if (!is_named(made)) PMPI_Type_free(&made);
   return type;
 }
 

@@ -71,9 +71,12 @@ MERCUTIO_MPI_FUNCTION(int, File_set_view, (MPI_File file, MPI_Offset displacemen
 MERCUTIO_MPI_FUNCTION(int, File_get_view, (MPI_File file, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep)) {
   return run_on_file(file, "MPI_File_get_view", [&](OpenHandle& handle) -> Status {
     ViewRef view = handle.file->view();
+    MERCUTIO_LET(MPI_Datatype made, handle_of(handle.etype, *view->etype_spec));
+    Result<MPI_Datatype> other = handle_of(handle.filetype, *view->filetype_spec);
+    if (!other && !is_named(made)) PMPI_Type_free(&made);
+    MERCUTIO_LET(*filetype, std::move(other));
+    *etype = made;
     *displacement = view->displacement;
-    MERCUTIO_LET(*etype, handle_of(handle.etype, *view->etype_spec));
-    MERCUTIO_LET(*filetype, handle_of(handle.filetype, *view->filetype_spec));
     // Writes no byte after the terminating null, because programs pass arrays shorter than MPI_MAX_DATAREP_STRING.
     std::snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", view->datarep.c_str());
     return ok_status();

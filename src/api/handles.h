@@ -7,13 +7,22 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/thread_annotations.h"
 #include "file/file.h"
 #include "mpi/decode.h"
 #include "mpi/mpi_header.h"
 
 namespace mercutio {
+
+// What MPI_File_get_view tells of the view.
+struct ToldView {
+  ViewRef view = default_view();
+  MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;   // if they are predefined. MPI_DATATYPE_NULL: get_view must create them
+  bool registered = false;   // the program has registered the data representation
+};
 
 // The object to which an MPI_File handle points.
 struct OpenHandle {
@@ -21,12 +30,21 @@ struct OpenHandle {
   MPI_Comm comm = MPI_COMM_NULL;             // the library's duplicate, not owned
   int amode = 0;
   MPI_Errhandler errhandler = MPI_ERRHANDLER_NULL;   // of Errhandlers, under its lock
-  // The types of the view if they are predefined. MPI_DATATYPE_NULL: get_view must create them.
-  MPI_Datatype etype = MPI_BYTE, filetype = MPI_BYTE;
-  bool registered = false;   // the program has registered the data representation of the view
-  KeptType split_type;       // of the active split collective, which its conversion functions receive
+  KeptType split_type;   // of the active split collective, which its conversion functions receive
 
+  void tell(ToldView view) {
+    std::lock_guard lock(mutex_);
+    told_ = std::move(view);
+  }
+  ToldView told() const {
+    std::lock_guard lock(mutex_);
+    return told_;
+  }
   MPI_File mpi() { return reinterpret_cast<MPI_File>(this); }
+
+ private:
+  mutable std::mutex mutex_;
+  ToldView told_ MERCUTIO_GUARDED_BY(mutex_);   // changes as a whole, as other threads may ask while one sets a view
 };
 
 class Handles {

@@ -29,9 +29,9 @@ Status set_view(OpenHandle& handle, i64 displacement, MPI_Datatype etype, MPI_Da
   call.datarep = plain_datarep_name(datarep ? datarep : "");
   if (items) call.info = std::move(*items);
   MERCUTIO_TRY(handle.file->set_view(std::move(call)));
-  handle.registered = !is_predefined_datarep(handle.file->view()->datarep);
-  handle.etype = is_named(etype) ? etype : MPI_DATATYPE_NULL;
-  handle.filetype = is_named(filetype) ? filetype : MPI_DATATYPE_NULL;
+  ViewRef view = handle.file->view();
+  const bool registered = !is_predefined_datarep(view->datarep);
+  handle.tell({std::move(view), is_named(etype) ? etype : MPI_DATATYPE_NULL, is_named(filetype) ? filetype : MPI_DATATYPE_NULL, registered});
   return ok_status();
 }
 
@@ -70,15 +70,15 @@ MERCUTIO_MPI_FUNCTION(int, File_set_view, (MPI_File file, MPI_Offset displacemen
 
 MERCUTIO_MPI_FUNCTION(int, File_get_view, (MPI_File file, MPI_Offset* displacement, MPI_Datatype* etype, MPI_Datatype* filetype, char* datarep)) {
   return run_on_file(file, "MPI_File_get_view", [&](OpenHandle& handle) -> Status {
-    ViewRef view = handle.file->view();
-    MERCUTIO_LET(MPI_Datatype made, handle_of(handle.etype, *view->etype_spec));
-    Result<MPI_Datatype> other = handle_of(handle.filetype, *view->filetype_spec);
+    const ToldView told = handle.told();
+    MERCUTIO_LET(MPI_Datatype made, handle_of(told.etype, *told.view->etype_spec));
+    Result<MPI_Datatype> other = handle_of(told.filetype, *told.view->filetype_spec);
     if (!other && !is_named(made)) PMPI_Type_free(&made);
     MERCUTIO_LET(*filetype, std::move(other));
     *etype = made;
-    *displacement = view->displacement;
+    *displacement = told.view->displacement;
     // Writes no byte after the terminating null, because programs pass arrays shorter than MPI_MAX_DATAREP_STRING.
-    std::snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", view->datarep.c_str());
+    std::snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", told.view->datarep.c_str());
     return ok_status();
   });
 }

@@ -38,12 +38,16 @@ std::byte* address_of(const Buffer& buffer) {
   return is_bottom ? nullptr : static_cast<std::byte*>(const_cast<void*>(buffer.base));
 }
 
+AccessCall make_failed_call(const Row& row, i64 offset, Error error) {
+  return {row.name, row.direction, row.positioning, row.collective, offset, {nullptr, contiguous_bytes(), 0}, byte_type(), std::move(error)};
+}
+
 AccessCall make_other_call(const OpenHandle& handle, const Row& row, i64 offset, const Buffer& buffer) {
   Result<MemoryType> type = buffer.count < 0 ? Error{ErrorClass::kCount, "the count is negative"} : attempt([&] { return decode_memory(buffer.type, handle.comm); });
   if (type) {
     return {row.name, row.direction, row.positioning, row.collective, offset, {address_of(buffer), std::move(type->flat), buffer.count}, std::move(type->spec)};
   }
-  return {row.name, row.direction, row.positioning, row.collective, offset, {nullptr, contiguous_bytes(), 0}, byte_type(), std::move(type).error()};
+  return make_failed_call(row, offset, std::move(type).error());
 }
 
 // Makes an AccessCall from the arguments. Where they are wrong, nothing is moved, and argument_error is set.
@@ -208,6 +212,12 @@ int start_request(PendingAccess* pending) {
   return PMPI_Grequest_start(query_access, free_access, cancel_access, pending, &pending->request);
 }
 
+// Of an access without a request. In a collective one this rank takes part all the same, or the others would wait for ever.
+int fail_unstarted(OpenHandle& handle, const Row& row, const Error& error) {
+  if (row.collective) (void)attempt([&] { return handle.file->start(make_failed_call(row, 0, error), nullptr); });
+  return fail(&handle, row.name, error);
+}
+
 int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer, MPI_Request* request) {
   return with_file(file, row.name, [&](OpenHandle& handle) -> int {
     auto* pending = new PendingAccess;
@@ -217,7 +227,8 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     const int code = start_request(pending);
     if (code != MPI_SUCCESS) {
       delete pending;
-      return code;
+      *request = MPI_REQUEST_NULL;
+      return fail_unstarted(handle, row, mpi_error("MPI_Grequest_start", code, handle.comm));
     }
     MPI_Request mine = pending->request;
     auto started = attempt([&] {

@@ -14,11 +14,12 @@ using Revoke = int(MPI_Comm);
 using IsRevoked = int(MPI_Comm, int*);
 using GetFailed = int(MPI_Comm, MPI_Group*);
 
-// MPICH exports functions of these names, too, but its launcher ends the job.
+// MPICH exports functions of these names, too, but its launcher ends the job. So does Open MPI's without --with-ft ulfm, which is known once MPI is initialised.
 bool reports_failures() {
 #ifdef MERCUTIO_ABI_OPENMPI
+  static const auto* const enabled = static_cast<const bool*>(real_symbol("ompi_ftmpi_enabled"));
   static const bool has = real_symbol("PMPIX_Comm_revoke") != nullptr;
-  return has;
+  return has && (!enabled || *enabled);
 #else
   return false;
 #endif

@@ -60,7 +60,7 @@ class Handles {
 
  private:
   // Handles that were found recently, which are found again without the lock. Handles are added and removed under the lock.
-  std::atomic<MPI_File>& recent(MPI_File file) const { return recent_[reinterpret_cast<std::uintptr_t>(file) / alignof(OpenHandle) % std::size(recent_)]; }
+  std::atomic<MPI_File>& recent(MPI_File file) const { return recent_[reinterpret_cast<std::uintptr_t>(file) * 0x9e3779b97f4a7c15 >> 60]; }
 
   mutable std::array<std::atomic<MPI_File>, 16> recent_{};
   mutable std::mutex mutex_;

@@ -1,5 +1,5 @@
-// Comm over MPI. The files on congruent communicators share one communicator of ours (rank_group.h), because MPICH has only about
-// 2,000 contexts. Each open file has a range of its tags.
+// Comm over MPI. The files on a communicator share one communicator of ours, and so do those on all duplicates of MPI_COMM_WORLD
+// (rank_group.h), because MPICH has only about 2,000 contexts. Each open file has a range of its tags.
 #pragma once
 
 #include <memory>

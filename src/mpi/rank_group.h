@@ -1,7 +1,8 @@
 // RankGroup: the ranks of a communicator, and what the files opened on it share: a communicator of ours, the topology, the memory
-// of the nodes and the counters of shared file pointers. Congruent communicators share one RankGroup. HDF5 and PnetCDF duplicate
-// the program's communicator for each file; all these files need only one communicator of ours, and the topology is determined
-// once.
+// of the nodes and the counters of shared file pointers. MPI_COMM_WORLD and its duplicates share one RankGroup, and so do MPI_COMM_SELF
+// and its own. HDF5 and PnetCDF duplicate the program's communicator for each file; all these files need only one communicator of ours,
+// and the topology is determined once. Every other communicator has a group of its own, which ends with it: no file was opened on what a
+// library duplicates, so that nothing could be handed on.
 //
 // Threads may open files on congruent communicators concurrently, and in a different order on each rank. Therefore, once the group
 // exists, every collective MPI call uses the program's communicator, on which only one open is in progress at a time. Rank 0 draws

@@ -1,5 +1,5 @@
-// P8: files on duplicates of a communicator, as HDF5 and PnetCDF open them. After the first open on the same ranks, opening makes no
-// communicator and no window. Files and communicators may go in any order, and threads may open files on several duplicates at once.
+// P8: files on duplicates of a communicator, as HDF5 and PnetCDF open them. After the first open on duplicates of MPI_COMM_WORLD, opening makes
+// no communicator and no window. What one of another communicator uses is given back with it. Files and communicators may go in any order, and threads may open files on several duplicates at once.
 #include "check.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 enum { kDups = 12, kThreads = 3, kRounds = 20, kBytes = 512 };
 
 // Calls by which an MPI makes something that it has few of.
-static int made;
+static int made, freed;
 #define COUNTED(name, parameters, arguments)                               \
   int name parameters {                                                    \
     int (*real) parameters = (int (*) parameters)dlsym(RTLD_NEXT, #name); \
@@ -19,6 +19,12 @@ COUNTED(PMPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *result), 
 COUNTED(PMPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *result), (comm, type, key, info, result))
 COUNTED(PMPI_Win_allocate, (MPI_Aint bytes, int unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *window),
         (bytes, unit, info, comm, base, window))
+
+int PMPI_Comm_free(MPI_Comm *comm) {
+  int (*real)(MPI_Comm *) = (int (*)(MPI_Comm *))dlsym(RTLD_NEXT, "PMPI_Comm_free");
+  freed++;
+  return real(comm);
+}
 
 static void use(MPI_File fh) {
   char mine[kBytes], got[kBytes] = {0};
@@ -110,6 +116,29 @@ static void other_ranks(void) {
   }
 }
 
+// Each duplicate of a communicator of some ranks has one communicator of the library's, however many files are opened on it.
+static void duplicates_of_some_ranks(void) {
+  char name[CK_NAME_BYTES], tag[16];
+  MPI_Comm some, dup;
+  snprintf(tag, sizeof tag, "f%d", ck_rank % 2);
+  snprintf(name, sizeof name, "%s", ck_path(tag));
+  MPI_Comm_split(MPI_COMM_WORLD, ck_rank % 2, ck_rank, &some);
+  for (int i = 0; i < kDups; i++) {
+    MPI_Comm_dup(some, &dup);
+    const int before = made - freed;
+    for (int file = 0; file < 3; file++) {
+      MPI_File fh = open_on(dup, name);
+      CHECK_OK(MPI_File_close(&fh));
+      if (file == 0) CHECK_INT(made - freed - before, 1);
+      if (file == 0) made = freed = 0;
+    }
+    CHECK_INT(made, 0);
+    MPI_Comm_free(&dup);
+    CHECK_INT(freed, 1);
+  }
+  MPI_Comm_free(&some);
+}
+
 typedef struct {
   MPI_Comm comm;
   const char *name;
@@ -164,6 +193,7 @@ int main(int argc, char **argv) {
   if (ck_is_mercutio()) RUN(opening_makes_nothing);
   RUN(several_at_once);
   RUN(other_ranks);
+  if (ck_is_mercutio()) RUN(duplicates_of_some_ranks);
   if (ck_is_mercutio() && provided == MPI_THREAD_MULTIPLE) RUN(threads_at_once);
   return ck_finish();
 }

@@ -66,10 +66,6 @@ Status write_file(const JobSummary& summary, const RankTrace& first, const std::
   return write_site_file(path, job_line(summary, first, identity));
 }
 
-}  // namespace
-
-namespace {
-
 // Long messages within a node are read from the other process's memory, which the system forbids once a process has changed its user. It
 // then is no longer "dumpable".
 int dumpable() { return ::prctl(PR_GET_DUMPABLE); }

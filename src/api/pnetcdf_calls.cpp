@@ -16,6 +16,7 @@
 #include "api/export.h"
 #include "file/file.h"
 #include "mpi/info.h"
+#include "storage/drivers.h"
 
 namespace mercutio {
 namespace {
@@ -69,10 +70,6 @@ int netcdf_error(const Error& error) {
     default:
       return kFileError;
   }
-}
-
-bool is_remote(const Resolved& place) {
-  return std::string_view(place.driver->name()) == "mercutio";
 }
 
 Result<std::unique_ptr<Storage>> open_there(const Resolved& place, bool to_write) {
@@ -130,7 +127,7 @@ int make_remote(MPI_Comm comm, const char* path, int mode, MPI_Info info) {
   if (PMPI_Comm_rank(comm, &rank) != MPI_SUCCESS) return kNoError;
   int error = guarded_or(int{kNoMemory}, [&]() -> int {
     const Resolved place = place_of(path, items_of(info));
-    if (!is_remote(place)) return kNotRemote;
+    if (!is_remote(*place.driver)) return kNotRemote;
     return rank == 0 ? made_ready(place, (mode & kNoClobber) != 0) : int{kNoError};
   });
   if (error == kNotRemote || error == kNoMemory) return error == kNotRemote ? int{kNoError} : error;
@@ -148,7 +145,7 @@ extern "C" MERCUTIO_EXPORT int ncmpi_inq_file_format(const char* path, int* form
   const int told = guarded_or(int{kNoMemory}, [&]() -> int {
     if (!path || !format) return kNotRemote;
     const Resolved place = place_of(path, {});
-    return is_remote(place) ? remote_format(place, format) : int{kNotRemote};
+    return is_remote(*place.driver) ? remote_format(place, format) : int{kNotRemote};
   });
   if (told != kNotRemote) return told;
   return own ? own(path, format) : kNotBuilt;

@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "base/hash.h"
 
 namespace mercutio {
@@ -16,6 +18,12 @@ std::uint64_t random_number() {
   ::clock_gettime(CLOCK_REALTIME, &now);
   number = mix_hash(static_cast<std::uint64_t>(now.tv_nsec), static_cast<std::uint64_t>(now.tv_sec));
   return mix_hash(number, static_cast<std::uint64_t>(::getpid()));
+}
+
+std::string random_file_name() {
+  char name[64];
+  std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(::getpid()), static_cast<unsigned long long>(random_number()));
+  return name;
 }
 
 }  // namespace mercutio

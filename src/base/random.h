@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace mercutio {
 
 std::uint64_t random_number();
+std::string random_file_name();   // "/mercutio-", the process and a random number
 
 }  // namespace mercutio

@@ -24,7 +24,7 @@ class Message {
 // A 64-bit counter all ranks share, such as the shared file pointer. Operations are atomic and need no help of other ranks.
 class SharedCounter {
  public:
-  virtual ~SharedCounter() = default;  // may be collective: destroy in the same order on all ranks
+  virtual ~SharedCounter() = default;
   virtual Result<i64> fetch_add(i64 delta) = 0;
   virtual Result<i64> load() = 0;
   virtual Status store(i64 value) = 0;

@@ -12,6 +12,7 @@
 #include "model/profile_file.h"
 #include "model/memory_kinds.h"
 #include "plan/plan.h"
+#include "storage/drivers.h"
 
 namespace mercutio {
 
@@ -40,7 +41,7 @@ std::vector<AskedHint> OpenFile::hints_from_outside() {
   apply_hints(outside, asked.hints, HintTime::kOpen);
   const Resolved resolved = resolve(name_, outside.values.mercutio_remote);
   std::vector<AskedHint> all;
-  if (std::string_view(resolved.driver->name()) == "posix") all = std::move(asked.measured);
+  if (moves_by_system_calls(*resolved.driver)) all = std::move(asked.measured);
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));
   if (speaks_of_hints()) context_.hints->reporter.warn(asked.problems);
   return all;

@@ -149,7 +149,7 @@ Status OpenFile::close() {
   if (!published) mine = std::move(published);
   if (!kept) mine = std::move(kept);
   if (adapter_ && comm_->rank() == 0) report_adapting();
-  counter_.reset();  // collective
+  counter_.reset();
   const ActionOfRankZero remove = [this](bool) {
     Status done = resolved_.driver->remove(later_path_);
     const bool gone = !done && done.error().cls == ErrorClass::kNoSuchFile;   // the program or its user was first

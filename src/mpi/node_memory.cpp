@@ -81,10 +81,9 @@ MemoryPlace OfferedMemory::offer_anonymous(i64 bytes) {
 
 // The space is taken at once: a full /dev/shm must be an error here, not a signal later.
 MemoryPlace OfferedMemory::offer_named(i64 bytes) {
-  char name[64];
-  std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(getpid()), static_cast<unsigned long long>(random_number()));
+  const std::string name = random_file_name();
   for (const char* folder : {"/dev/shm", "/tmp"}) {
-    const std::string path = std::string(folder) + name;
+    const std::string path = folder + name;
     fd_ = file_size_allowed(bytes + kTokenBytes) ? ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
     if (fd_ < 0) continue;
     name_ = path;

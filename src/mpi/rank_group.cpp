@@ -149,8 +149,7 @@ bool all_mapped(const std::vector<Member>& members) {
 }  // namespace
 
 GroupStart start_group(int size, OfferedMemory& offered) {
-  const SlotsWish wish = wish_for_slots();
-  GroupStart start{static_cast<std::int64_t>(random_number() >> 1) | 1, wish.way, wish.number, {}};
+  GroupStart start{static_cast<std::int64_t>(random_number() >> 1) | 1, wish_for_slots(), {}};
   if (size > 1 && size <= kMostOnOneNode && !mpi_divides_nodes())
     start.place = offered.offer(OfferedMemory::Kind::kAnonymous, segment_bytes(size) + kCounterMemoryBytes);
   return start;
@@ -192,7 +191,7 @@ void RankGroup::share(const GroupStart& start, std::shared_ptr<NodeMemory> memor
   id_ = start.id;
   const bool one_node = topology_.nodes() == 1;
   const CounterMemory there{one_node ? memory : nullptr, segment_bytes(node_size_)};
-  counters_ = make_shared_slots(comm_, topology_, SlotsWish{start.slots_way, start.slots_number}, there);
+  counters_ = make_shared_slots(comm_, topology_, start.slots, there);
   if (size_ == topology_.nodes()) return;
   topology_.segment_bytes = kSegmentBytesPerRank;
   if (memory) {

@@ -43,7 +43,8 @@ struct Member;
 // What rank 0 says of a group that is made: its number, how to make counters, and memory for all ranks. Where all of them can map it they
 // are one node. No communicator has to be made to find that out, which is most of what a group costs.
 struct GroupStart {
-  std::int64_t id = 0, slots_way = 0, slots_number = 0;
+  std::int64_t id = 0;
+  SlotsWish slots;
   MemoryPlace place;
 };
 // On rank 0, of `size` ranks. `offered` must be kept until make() has returned.

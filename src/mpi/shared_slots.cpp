@@ -293,12 +293,6 @@ class FileSlots final : public SharedSlots {
   std::mutex mutex_;
 };
 
-std::string random_name() {
-  char name[64];
-  std::snprintf(name, sizeof name, "/mercutio-%lx-%016llx", static_cast<long>(getpid()), static_cast<unsigned long long>(random_number()));
-  return name;
-}
-
 // Whether every node sees what another one wrote under a lock. If it can be achieved, it holds from now on.
 bool is_seen_by_all(int fd, const Topology& topology) {
   if (topology.nodes() == 1) return true;
@@ -326,7 +320,7 @@ struct SlotsFile {
 
 int create_in_one_of(const std::vector<std::string>& directories, SlotsFile& made) {
   for (const std::string& directory : directories) {
-    const std::string wanted = directory + random_name();
+    const std::string wanted = directory + random_file_name();
     const bool fits = wanted.size() < sizeof made.path;
     const int fd = fits ? create_file(wanted) : -1;
     if (fd >= 0) {

@@ -237,18 +237,14 @@ Result<TypeSpecRef> build_spec(MPI_Datatype type, i64 depth) {
   return counts_bytes(c.combiner) ? with_bounds_of(type, std::move(spec)) : Result<TypeSpecRef>(std::move(spec));
 }
 
-// ---- the cache: an attribute on the datatype -------------------------------------------------------------------------
-
-struct TypeEntry {   // the attribute
-  MPI_Datatype type;
-  TypeSpecRef spec;
-};
+// ---- the cache: an attribute on the datatype, a TypeSpecRef ----------------------------------------------------------
 
 // An MPI may call forget_type() while it holds an internal lock that attribute queries take as well. Therefore the mutex held
 // during attribute queries is not the one that forget_type() takes.
 struct TypeCache {
   std::mutex attributes;   // held to query or set an attribute, as setting one would delete the old one while another thread reads it
-  std::map<std::uint64_t, TypeSpecRef> apart;   // guarded by `attributes`: predefined types, by handle, whose attribute is another type's
+  // Guarded by `attributes`: predefined types, by handle. Intel MPI has one attribute for several of them, MPICH 5 keeps theirs beyond a session.
+  std::map<std::uint64_t, TypeSpecRef> named;
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;        // guards `keyval` and what follows
   std::multimap<const TypeSpec*, MPI_Datatype> live;   // several: the program's, then duplicates of ours
@@ -259,7 +255,7 @@ struct TypeCache {
 struct RecentType {
   MPI_Datatype type{};
   std::uint64_t freed = 0;
-  const TypeSpecRef* spec = nullptr;     // the attribute; null: none
+  const TypeSpecRef* spec = nullptr;     // the one that is kept; null: none
   const FlatTypeRef* flat = nullptr;     // null: not looked up yet
   bool named = false;                    // `flat` is set, and the type is never freed
 };
@@ -276,15 +272,15 @@ TypeCache& cache() {
 }
 
 int forget_type(MPI_Datatype type, int, void* value, void*) {
-  auto* entry = static_cast<TypeEntry*>(value);
+  auto* spec = static_cast<TypeSpecRef*>(value);
   cache().freed.fetch_add(1, std::memory_order_release);
   {
     std::lock_guard lock(cache().mutex);
-    const auto [first, last] = cache().live.equal_range(entry->spec.get());
+    const auto [first, last] = cache().live.equal_range(spec->get());
     const auto found = std::find_if(first, last, [&](const auto& live) { return live.second == type; });
     if (found != last) cache().live.erase(found);
   }
-  delete entry;
+  delete spec;
   return MPI_SUCCESS;
 }
 
@@ -296,24 +292,17 @@ int type_keyval() {
   return the_cache.keyval;
 }
 
-// Null: none. Intel MPI keeps the attributes of some predefined types in one place, so an entry may be that of another type.
-const TypeEntry* find_entry(MPI_Datatype type) {
-  TypeEntry* known = nullptr;
+// The spec that is kept for a type. Null: none.
+const TypeSpecRef* find_kept(MPI_Datatype type) {
+  if (const auto named = cache().named.find(handle_number(type)); named != cache().named.end()) return &named->second;
+  TypeSpecRef* known = nullptr;
   int found = 0;
   return PMPI_Type_get_attr(type, type_keyval(), &known, &found) == MPI_SUCCESS && found ? known : nullptr;
 }
 
-// The spec that is kept for a type. Null: none.
-const TypeSpecRef* find_attribute(MPI_Datatype type) {
-  const TypeEntry* known = find_entry(type);
-  if (!known || known->type == type) return known ? &known->spec : nullptr;
-  const auto apart = cache().apart.find(handle_number(type));
-  return apart != cache().apart.end() ? &apart->second : nullptr;
-}
-
 [[gnu::noinline]] RecentType& look_up(MPI_Datatype type, std::uint64_t freed, RecentType& known) {
   std::lock_guard lock(cache().attributes);
-  known = RecentType{type, freed, find_attribute(type)};
+  known = RecentType{type, freed, find_kept(type)};
   return known;
 }
 
@@ -326,21 +315,20 @@ RecentType& find_cached(MPI_Datatype type) {
 // The spec that is cached from now on: that of another thread if it was first.
 TypeSpecRef cached(MPI_Datatype type, TypeSpecRef spec) {
   std::lock_guard lock(cache().attributes);
-  if (const TypeSpecRef* known = find_attribute(type)) return *known;
-  if (find_entry(type)) {
-    if (!is_named(type)) return spec;
+  if (const TypeSpecRef* known = find_kept(type)) return *known;
+  if (is_named(type)) {
     std::lock_guard live(cache().mutex);
     cache().live.emplace(spec.get(), type);
-    cache().apart.emplace(handle_number(type), spec);
+    cache().named.emplace(handle_number(type), spec);
     return spec;
   }
-  std::unique_ptr<TypeEntry> entry(new TypeEntry{type, spec});
+  auto kept = std::make_unique<TypeSpecRef>(spec);
   const auto live = [&] {
     std::lock_guard lock(cache().mutex);
     return cache().live.emplace(spec.get(), type);
   }();
-  if (PMPI_Type_set_attr(type, type_keyval(), entry.get()) == MPI_SUCCESS) {
-    (void)entry.release();   // forget_type() destroys it
+  if (PMPI_Type_set_attr(type, type_keyval(), kept.get()) == MPI_SUCCESS) {
+    (void)kept.release();   // forget_type() destroys it
   } else {
     std::lock_guard lock(cache().mutex);
     cache().live.erase(live);
@@ -368,6 +356,17 @@ bool is_named(MPI_Datatype type) {
   }
   int ni, na, nd;
   return PMPI_Type_get_envelope(type, &ni, &na, &nd, &combiner) == MPI_SUCCESS && is_predefined(combiner);
+}
+
+// Types that are not freed keep their attributes, which are not found any more.
+void forget_types() {
+  int keyval = MPI_KEYVAL_INVALID;
+  {
+    std::lock_guard lock(cache().mutex);
+    std::swap(keyval, cache().keyval);
+  }
+  cache().freed.fetch_add(1, std::memory_order_release);
+  if (keyval != MPI_KEYVAL_INVALID) PMPI_Type_free_keyval(&keyval);
 }
 
 Result<DecodedType> decode(MPI_Datatype type, MPI_Comm comm) {

@@ -31,6 +31,8 @@ struct NamedMemory {
 NamedMemory named_memory(MPI_Datatype type);
 // The memory layout of a committed type. Not for filetypes: views lower them with the sizes of their data representation.
 Result<MemoryType> decode_memory(MPI_Datatype type, MPI_Comm comm);
+// What is known of types that may be freed is asked for again: the MPI may end, and then begin again without its attributes.
+void forget_types();
 bool is_named(MPI_Datatype type);   // named, or predefined without a name (MPI_Type_create_f90_*): must not be freed
 // A live MPI type with this spec (one that was decoded and has not been freed), for conversion callbacks. MPI_DATATYPE_NULL: none.
 MPI_Datatype type_of(const TypeSpec* spec);

@@ -12,6 +12,7 @@
 
 #include "base/attempt.h"
 #include "mpi/calls.h"
+#include "mpi/decode.h"
 #include "mpi/environment.h"
 #include "mpi/finalize.h"
 #include "mpi/rank_group.h"
@@ -90,24 +91,39 @@ struct OnComm {
   bool alone = false;   // nothing but this keeps the group
   std::weak_ptr<RankGroup> in_use;
 
+  OnComm() { ++all; }
+  OnComm(const OnComm&) = delete;
+  OnComm& operator=(const OnComm&) = delete;
   ~OnComm() {
     if (alone) kept_groups().by_communicator(false);
+    --all;
   }
+  static inline std::atomic<i64> all{0};
 };
+
+std::atomic<int> known_keyval{MPI_KEYVAL_INVALID};
+
+// A session ends when all its communicators are freed. MPICH 5 then forgets its keys, and gives their numbers to others in the next session.
+void forget_session() {
+  int keyval = known_keyval.exchange(MPI_KEYVAL_INVALID);
+  if (keyval != MPI_KEYVAL_INVALID) PMPI_Comm_free_keyval(&keyval);
+  forget_types();
+}
 
 int forget_known(MPI_Comm, int, void* value, void*) {
   return attempt_or(MPI_SUCCESS, [&] {
     delete static_cast<OnComm*>(value);
+    if (OnComm::all == 0 && !world_initialised()) forget_session();
     return MPI_SUCCESS;
   });
 }
 
+// Under attributes().
 int comm_keyval() {
-  static const int keyval = [] {
-    int made = MPI_KEYVAL_INVALID;
-    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_known, &made, nullptr);
-    return made;
-  }();
+  int keyval = known_keyval;
+  if (keyval != MPI_KEYVAL_INVALID) return keyval;
+  PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_known, &keyval, nullptr);
+  known_keyval = keyval;
   return keyval;
 }
 
@@ -169,8 +185,8 @@ std::pair<KnownRanks, RankGroupRef> recall(MPI_Comm user) {
 bool can_remember(MPI_Comm user) {
   return attempt_or(false, [&] {
     std::lock_guard guard(attributes());
+    auto made = std::make_unique<OnComm>();   // first: from now on the key stays
     if (find_attribute(user)) return true;
-    auto made = std::make_unique<OnComm>();
     if (PMPI_Comm_set_attr(user, comm_keyval(), made.get()) != MPI_SUCCESS) return false;
     (void)made.release();
     return true;

@@ -98,6 +98,7 @@ int PMPI_Type_create_struct(int, const int*, const MPI_Aint*, const MPI_Datatype
 int PMPI_Type_create_subarray(int, const int*, const int*, const int*, int, MPI_Datatype, MPI_Datatype*);
 int PMPI_Type_dup(MPI_Datatype, MPI_Datatype*);
 int PMPI_Type_free(MPI_Datatype*);
+int PMPI_Type_free_keyval(int*);
 int PMPI_Type_get_attr(MPI_Datatype, int, void*, int*);
 int PMPI_Type_get_contents(MPI_Datatype, int, int, int, int*, MPI_Aint*, MPI_Datatype*);
 int PMPI_Type_get_envelope(MPI_Datatype, int*, int*, int*, int*);

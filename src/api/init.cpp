@@ -102,7 +102,7 @@ int level_of_init(int provided) {
 void after_init() {
   mercutio::watch_finalize();
   mercutio::mark_world();
-  mercutio::begin_trace(/*in_init=*/true);
+  mercutio::begin_trace(/*in_init=*/true, MPI_COMM_WORLD);
 }
 
 int real_init_thread(int* argc, char*** argv, int required, int* provided) {

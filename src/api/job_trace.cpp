@@ -121,7 +121,7 @@ void JobTrace::tell_command(char what) const {
   ::close(file);
 }
 
-void JobTrace::begin(bool together) {
+void JobTrace::begin(bool together, MPI_Comm comm) {
   const std::string trace = wish("MERCUTIO_TRACE");
   trace_path_ = trace_path_from(trace);
   keeps_others_ = is_folder(trace) && trace != "1";
@@ -131,8 +131,11 @@ void JobTrace::begin(bool together) {
   if (std::string site = together ? job_records_of_site() : ""; !site.empty()) record_ = std::make_unique<JobRecord>(std::move(site));
   if (!asked() && !record_) return;
   begun_ns_ = clock_of_files();
-  PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-  PMPI_Comm_size(MPI_COMM_WORLD, &ranks_);
+  if (world_initialised()) comm = MPI_COMM_WORLD;
+  if (comm != MPI_COMM_NULL) {
+    PMPI_Comm_rank(comm, &rank_);
+    PMPI_Comm_size(comm, &ranks_);
+  }
   RecorderOptions options = recorder_options();
   if (!options.piece_path.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
   auto made = Recorder::make(options);

@@ -10,6 +10,7 @@
 
 #include "api/job_record.h"
 #include "base/trace.h"
+#include "mpi/mpi_header.h"
 
 namespace mercutio {
 
@@ -21,8 +22,9 @@ class JobTrace {
  public:
   JobTrace();
   ~JobTrace();
-  // Called once. `together`: all ranks of MPI_COMM_WORLD call it (in MPI_Init), so that they can also end together.
-  void begin(bool together);
+  // Called once. `together`: all ranks of MPI_COMM_WORLD call it (in MPI_Init), so that they can also end together. `comm`: whose ranks there
+  // are in a program without MPI_COMM_WORLD.
+  void begin(bool together, MPI_Comm comm);
   bool on() const { return recorder_ || record_ || asked(); }
   bool keeps_steps() const { return !trace_path_.empty(); }
   Tracer* tracer();

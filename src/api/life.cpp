@@ -77,7 +77,7 @@ int fail_open(const std::string& file_name, const Error& error) {
 
 int open(MPI_Comm comm, const char* file_name, int amode, MPI_Info info, MPI_File* file) {
   hook_finalize();
-  begin_trace(/*in_init=*/false);
+  begin_trace(/*in_init=*/false, comm);
   const i64 start_ns = now_ns();   // communicators are a large part of opening
   *file = MPI_FILE_NULL;
   const Status enough = hold_reserve();   // a rank without it takes part as a failed rank

@@ -217,12 +217,12 @@ static void end_accesses() {
 }
 
 // An error of the trace does not affect the program.
-void begin_trace(bool in_init) {
+void begin_trace(bool in_init, MPI_Comm comm) {
   JobTrace& trace = process().trace;
   std::call_once(process().trace_begun, [&] {
     (void)attempt([&] {
       if (is_world_root()) process().hints.reporter.warn(unknown_variables(environ));
-      trace.begin(in_init);
+      trace.begin(in_init, comm);
       return ok_status();
     });
   });

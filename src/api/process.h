@@ -109,7 +109,7 @@ enum class Hook { kNone, kRequests, kAll };
 Hook hook_into_waiting();
 // Registers the actions that MPI_Finalize must trigger.
 void hook_finalize();
-// Begins the trace of the job if the environment requests one. `in_init`: all ranks are in MPI_Init.
-void begin_trace(bool in_init);
+// Begins the trace of the job if the environment requests one. `in_init`: all ranks are in MPI_Init. `comm`: as in JobTrace::begin().
+void begin_trace(bool in_init, MPI_Comm comm);
 
 }  // namespace mercutio

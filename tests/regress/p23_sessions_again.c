@@ -1,5 +1,6 @@
 // P23: a program that has sessions only, one after the other, and opens files in each. What is kept on datatypes and communicators in one session is not
-// asked for in the next, when MPICH 5 has forgotten its attributes. Other MPIs can't be initialised again.
+// asked for in the next, when MPICH 5 has forgotten its attributes. Other MPIs can't be initialised again. A trace is asked for, which needs no
+// MPI_COMM_WORLD.
 #include "check.h"
 
 #if CK_HAS_SESSIONS
@@ -60,8 +61,13 @@ static int a_session(int *argc, char ***argv, int number, const char *name) {
 
 int main(int argc, char **argv) {
   static const char *const names[] = {"first", "second", "third"};
-  char library[MPI_MAX_LIBRARY_VERSION_STRING];
+  char trace[CK_NAME_BYTES], library[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0, version = 0;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--dir")) continue;
+    snprintf(trace, sizeof trace, "%.400s/p23.mtrace", ck_on_disk(argv[i + 1]));
+    setenv("MERCUTIO_TRACE", trace, 1);
+  }
   MPI_Get_library_version(library, &length);
   const int sessions = sscanf(library, "MPICH Version: %d", &version) == 1 && version >= 5 ? 3 : 1;
   for (int i = 0; i < sessions; i++)

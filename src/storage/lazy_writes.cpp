@@ -94,7 +94,8 @@ Result<bool> LazyWrites::keep(std::span<const IoPiece> pieces) {
     if (!memory_) return false;
     oldest_ns_ = now;
   }
-  const Status noted = attempt_memory([&]() MERCUTIO_REQUIRES(mutex_) {
+  const Status noted = attempt_memory([&] {
+    MERCUTIO_HELD(mutex_);
     for (const IoPiece& piece : pieces) {
       if (piece.bytes == 0) continue;
       std::memcpy(memory_.get() + used_, piece.data, static_cast<size_t>(piece.bytes));
@@ -114,7 +115,8 @@ Result<bool> LazyWrites::keep(std::span<const IoPiece> pieces) {
 
 // What is written past the memory now covers what is kept.
 Status LazyWrites::forget(std::span<const IoPiece> pieces) {
-  const Status forgotten = attempt_memory([&]() MERCUTIO_REQUIRES(mutex_) {
+  const Status forgotten = attempt_memory([&] {
+    MERCUTIO_HELD(mutex_);
     for (const IoPiece& piece : pieces)
       if (piece.bytes > 0) ranges_.erase(piece.offset, piece.offset + piece.bytes);
     return ok_status();

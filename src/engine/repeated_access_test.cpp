@@ -39,7 +39,9 @@ void expect_no_allocation(const Hints& hints, Check check) {
         const Result<i64> moved = rank.move(owned);
         ASSERT_EQ(moved ? *moved : -1, kBytes);
         if (number < 2) continue;
-        if (kKeepsFrames) EXPECT_EQ(rank.allocated(), 0) << number;
+        if (kKeepsFrames) {
+          EXPECT_EQ(rank.allocated(), 0) << number;
+        }
         check(rank);
       }
     });

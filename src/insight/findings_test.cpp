@@ -78,12 +78,6 @@ TEST(Findings, WhatLiesBetweenSmallCallsIsTheirs) {
   EXPECT_NEAR(find_causes(job)[0].factor, 9.0 / (9 - 5), 0.02);
 }
 
-double seconds_of(const Job& job, const std::string& id) {
-  const std::vector<Finding> all = all_findings(job);
-  const auto found = std::find_if(all.begin(), all.end(), [&id](const Finding& one) { return one.id == id; });
-  return found == all.end() ? -1 : found->seconds;
-}
-
 // Each collective call is a meeting, which takes as long as even the rank waits in the job's own that waits least.
 TEST(Findings, ACollectiveCallIsAMeeting) {
   const auto reading = [](i64 wait_ns) {

@@ -16,7 +16,7 @@ double saved_by(const Job& job, const std::string& id, const std::string& remedy
   return -1;
 }
 
-double seconds_of(const Job& job, const std::string& id) { return saved_by(job, id, ""); }
+double gain_of(const Job& job, const std::string& id) { return saved_by(job, id, ""); }
 
 void phase(ClassTotals& part, Phase phase, double seconds) {
   part.phase_ns[static_cast<std::size_t>(phase)] = static_cast<i64>(seconds * 1e9);
@@ -114,9 +114,9 @@ TEST(Findings, CrowdedCoresCount) {
   });
   job.files[0].file_system = "ext4";
   const double apart = 50.0 * MiB / 512 * 0.75e-6 + 50.0 * MiB / 10e9;
-  EXPECT_NEAR(seconds_of(job, "merged_writes"), 5 - apart, 0.001);
+  EXPECT_NEAR(gain_of(job, "merged_writes"), 5 - apart, 0.001);
   job.cores = {kSecond, kSecond, 1000};
-  EXPECT_NEAR(seconds_of(job, "merged_writes"), 5 - 2 * apart, 0.001);
+  EXPECT_NEAR(gain_of(job, "merged_writes"), 5 - 2 * apart, 0.001);
 }
 
 // How small the small ones are, among reads of one large piece, is not known: then nobody is told to read piece by piece.
@@ -170,7 +170,7 @@ TEST(Findings, HolesThatAreOnlyWrittenCount) {
 // What mercutio_adapt tries is not what the program does.
 TEST(Findings, TrialsAreNotTheProgramsMerging) {
   const auto writing = [](bool adapted) {
-    return seconds_of(job_with(4, [adapted](i64, FileTotals& f) {
+    return gain_of(job_with(4, [adapted](i64, FileTotals& f) {
       ClassTotals& writes = f.of(Direction::kWrite, true);
       calls(writes, 30, 2 * MiB, 3 * kSecond);
       writes.phase_ns[static_cast<std::size_t>(Phase::kSieve)] = kSecond;
@@ -185,7 +185,7 @@ TEST(Findings, TrialsAreNotTheProgramsMerging) {
     f.storage[0].bytes = 40 * MiB, f.hole_bytes = 30 * MiB;
     f.adapted_read_bytes = 9 * MiB, f.adapted_fetched_bytes = 39 * MiB, f.adapted_hole_bytes = 30 * MiB;
   });
-  EXPECT_EQ(seconds_of(reads, "amplified_reads"), -1);
+  EXPECT_EQ(gain_of(reads, "amplified_reads"), -1);
 }
 
 }  // namespace

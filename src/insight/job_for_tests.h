@@ -1,6 +1,7 @@
 // Jobs made up for tests of the rules and of the verdict.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
 
@@ -15,6 +16,13 @@ inline constexpr i64 kSecond = 1'000'000'000;
 inline std::string first_of(const Job& job) {
   const std::vector<Finding> found = find_causes(job);
   return found.empty() ? "" : found[0].id;
+}
+
+// What a cause costs, also one that is not worth a line; -1: it is not found.
+inline double seconds_of(const Job& job, const std::string& id) {
+  const std::vector<Finding> all = all_findings(job);
+  const auto found = std::find_if(all.begin(), all.end(), [&id](const Finding& one) { return one.id == id; });
+  return found == all.end() ? -1 : found->seconds;
 }
 
 // A job of ten seconds with one file; `change` fills in what a rank did with it.

@@ -9,12 +9,6 @@
 namespace mercutio {
 namespace {
 
-double seconds_of(const Job& job, const std::string& id) {
-  const std::vector<Finding> all = all_findings(job);
-  const auto found = std::find_if(all.begin(), all.end(), [&id](const Finding& one) { return one.id == id; });
-  return found == all.end() ? -1 : found->seconds;
-}
-
 // Only what others could do of it is charged, and that their data comes to a rank that writes. That others have the cores is not due to it.
 TEST(Findings, SerialAccessCostsWhatParallelAccessSaves) {
   const auto reading = [](i64 hosts, i64 ns) {

@@ -9,12 +9,6 @@
 namespace mercutio {
 namespace {
 
-double seconds_of(const Job& job, const std::string& id) {
-  const std::vector<Finding> all = all_findings(job);
-  const auto found = std::find_if(all.begin(), all.end(), [&id](const Finding& one) { return one.id == id; });
-  return found == all.end() ? -1 : found->seconds;
-}
-
 // Ranks whose calls take them different times wait for each other in the next open, close or sync: that is due to the calls.
 TEST(Findings, WaitingInTheNextCollectiveCallBecauseOfTheCallsIsTheirs) {
   const auto waiting = [](double late, bool in_sync) {

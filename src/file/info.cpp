@@ -36,7 +36,7 @@ void OpenFile::apply_agreed_hints(HintSet& set, const InfoItems& rank_zero, cons
 // What was measured of the file system is the weakest.
 std::vector<AskedHint> OpenFile::hints_from_outside() {
   HintSources none_kept;
-  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(resolve(name_).path, comm_->size());
+  AskedHints asked = (context_.hints ? context_.hints->sources : none_kept).asked_for(name_for_hints(name_), comm_->size());
   HintSet outside;
   apply_hints(outside, asked.hints, HintTime::kOpen);
   const Resolved resolved = resolve(name_, outside.values.mercutio_remote);

@@ -445,7 +445,7 @@ Result<std::unique_ptr<File>> open_file(std::unique_ptr<Comm> comm, const OpenCa
 
 Resolved place_of(const std::string& file_name, const InfoItems& info) {
   HintSet set;
-  apply_hints(set, HintSources().asked_for(resolve(file_name).path).hints, HintTime::kOpen);
+  apply_hints(set, HintSources().asked_for(name_for_hints(file_name)).hints, HintTime::kOpen);
   apply_hints(set, info, HintSource::kInfo, HintTime::kOpen);
   return resolve(file_name, set.values.mercutio_remote);
 }

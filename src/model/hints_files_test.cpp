@@ -37,6 +37,15 @@ TEST(HintFiles, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(problem_of("force = \"cb_nodes\"\n").find("1: force: must be a list"), 0u);
   EXPECT_EQ(problem_of("force = [\"cb_nodes\"]\n"), "1: force: cb_nodes: no section gives it a value");
   EXPECT_EQ(problem_of("force = [\"cb_node\"]\ncb_nodes = 1\n"), "1: force: cb_node: unknown key; did you mean cb_nodes?");
+  EXPECT_EQ(problem_of("force = [\"cb_nodes\",\n5]\ncb_nodes = 1\n").find("2: force: the name of a hint must be text"), 0u);
+  EXPECT_EQ(parse_hint_toml("force = [5, \"cb_nodes\"]\ncb_nodes = 1\n").force, (std::vector<HintLine>{{"cb_nodes", "", 1}}));
+}
+
+TEST(HintFiles, PatternsKnowFilesElsewhereByTheirWholeName) {
+  EXPECT_TRUE(glob_matches("mercutio://far/*", "mercutio://far/data/x.nc"));
+  EXPECT_TRUE(glob_matches("*.nc", "mercutio://far/data/x.nc"));
+  EXPECT_TRUE(glob_matches("/*", "x.nc"));
+  EXPECT_FALSE(glob_matches("/*", "mercutio://far/data/x.nc")) << "it is in no local directory";
 }
 
 TEST(HintFiles, ASectionCalledHintsIsForEveryFile) {

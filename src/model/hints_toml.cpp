@@ -66,12 +66,13 @@ void read_hint(HintFile& file, HintSection& section, const Entry& entry) {
 
 void read_force(HintFile& file, const Entry& entry) {
   const toml::array* keys = entry.node->as_array();
-  const bool all_text = keys != nullptr && std::all_of(keys->begin(), keys->end(), [](const toml::node& key) { return key.is_string(); });
-  if (!all_text) {
-    file.problems.push_back({entry.line, "force: must be a list of hints, as in force = [\"romio_ds_write\"]"});
-    return;
+  if (!keys) file.problems.push_back({entry.line, "force: must be a list of hints, as in force = [\"romio_ds_write\"]"});
+  for (size_t i = 0; keys && i < keys->size(); ++i) {
+    const toml::node& key = *keys->get(i);
+    const i64 line = static_cast<i64>(key.source().begin.line);
+    if (key.is_string()) file.force.push_back({key.as_string()->get(), "", line});
+    else file.problems.push_back({line, "force: the name of a hint must be text in quotes; the others in the list are forced"});
   }
-  for (const toml::node& key : *keys) file.force.push_back({key.as_string()->get(), "", static_cast<i64>(key.source().begin.line)});
 }
 
 void read_jobs(HintFile& file, const Entry& entry) {

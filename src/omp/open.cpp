@@ -33,9 +33,9 @@ Error explained(Error error) {
   return error;
 }
 
-Hints hints_for(const std::string& path) {
+Hints hints_for(const std::string& name) {
   HintSet set;
-  apply_hints(set, HintSources().asked_for(path).hints, HintTime::kOpen);
+  apply_hints(set, HintSources().asked_for(name).hints, HintTime::kOpen);
   return set.values;
 }
 
@@ -48,7 +48,7 @@ Status File::open_storage(const OpenCall& call) {
   options.write = can_write_ = way != O_RDONLY;
   options.create = (call.flags & O_CREAT) != 0;
   options.exclusive = (call.flags & O_EXCL) != 0;
-  const Hints hints = hints_for(resolve(name_).path);
+  const Hints hints = hints_for(name_for_hints(name_));
   const Resolved resolved = resolve(name_, hints.mercutio_remote);
   options.wanted_layout = Layout{hints.striping_unit, hints.striping_factor, hints.start_iodevice};
   auto opened = resolved.driver->open(resolved.path, options);

@@ -89,6 +89,11 @@ Resolved resolve(const std::string& file_name) {
   return resolve_unmapped(file_name, driver_library_of(file_name));
 }
 
+std::string name_for_hints(const std::string& file_name) {
+  const Resolved resolved = resolve(file_name);
+  return moves_by_system_calls(*resolved.driver) ? resolved.path : file_name;
+}
+
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote) {
   return resolve(file_name, mercutio_remote, driver_library_of(file_name));
 }

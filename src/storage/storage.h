@@ -224,7 +224,9 @@ struct Resolved {
 // The driver library that the file name requests and that exists on this node: "name", or "" for none.
 std::string driver_library_of(const std::string& file_name);
 Resolved resolve(const std::string& file_name);
-// The same, but plain paths may be mapped to another cluster (model/path_mapping.h) by the hint `mercutio_remote`.
+// By what hint files know a file: its path, or the whole name where that is none of the operating system's.
+std::string name_for_hints(const std::string& file_name);
+// The same as resolve(), but plain paths may be mapped to another cluster (model/path_mapping.h) by the hint `mercutio_remote`.
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote);
 // The same with the result of driver_library_of() on another rank.
 Resolved resolve(const std::string& file_name, const std::string& mercutio_remote, const std::string& library);

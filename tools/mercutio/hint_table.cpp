@@ -122,7 +122,7 @@ void name_profiles(const std::string& path) {
 }
 
 int show_file(const HintsOptions& options) {
-  const std::string path = resolve(options.file).path;
+  const std::string path = name_for_hints(options.file);
   AskedHints asked = HintSources().asked_for(path, options.ranks, options.program);
   std::vector<AskedHint> all = std::move(asked.measured);
   std::move(asked.hints.begin(), asked.hints.end(), std::back_inserter(all));

@@ -188,6 +188,7 @@ Mounted::~Mounted() { mounted = nullptr; }
 Resolved resolve(const std::string& file_name) { return {programs::mounted, file_name}; }
 Resolved resolve(const std::string& file_name, const std::string&) { return resolve(file_name); }
 Resolved resolve(const std::string& file_name, const std::string&, const std::string&) { return resolve(file_name); }
+std::string name_for_hints(const std::string& file_name) { return file_name; }
 std::string driver_library_of(const std::string&) { return ""; }
 bool moves_by_system_calls(const Driver&) { return false; }
 bool is_remote(const Driver&) { return false; }

@@ -88,6 +88,7 @@ Error not_connected(const std::string& host, const std::string& why) {
 Result<std::string> private_text(int fd) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
+  if (!S_ISREG(status.st_mode)) return Error{ErrorClass::kIo, "it is no file"};
   if (status.st_uid != ::geteuid() || (status.st_mode & 077) != 0)
     return Error{ErrorClass::kAccess, "the connection file can be read by others than you: it holds a key; 'chmod 600' it, "
                                       "or better, connect again"};
@@ -164,10 +165,13 @@ Result<Connection> load_connection(const std::string& host) {
   const std::string path = connection_directory() + "/" + host;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return not_connected(host, path + ": " + errno_text(errno));
-  Result<std::string> text = private_text(fd);
+  const Result<std::string> text = private_text(fd);
   ::close(fd);
-  MERCUTIO_TRY(text);
-  return parse_connection(*text);
+  Result<Connection> connection = text ? parse_connection(*text) : Result<Connection>(text.error());
+  if (connection) return connection;
+  Error error = std::move(connection).error();
+  error.what = path + ": " + error.what;
+  return error;
 }
 
 Status store_connection(const Connection& connection) {

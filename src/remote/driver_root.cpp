@@ -53,11 +53,18 @@ class PublishedOpen final : public Forwarding {
   Status preallocate(i64 bytes) override {
     return resize([&] { return inner_->preallocate(bytes); });
   }
+  Status sync() override {
+    Status published = inner_->sync();
+    lost_ = !published;
+    return published;
+  }
   Status close() override;
-  Status publish_now() { return inner_->sync(); }
+  // What could not be published is told to whoever wrote it, and holds up no other open.
+  Status publish_now() { return lost_ ? ok_status() : sync(); }
 
  private:
   Status resize(const std::function<Status()>& change);
+  std::atomic<bool> lost_{false};
   const std::shared_ptr<PublishedOpens> all_;
 };
 
@@ -96,7 +103,7 @@ Status PublishedOpen::close() {
 Status PublishedOpen::resize(const std::function<Status()>& change) {
   return all_->change([&]() -> Status {
     MERCUTIO_TRY(change());
-    return publish_now();
+    return sync();
   });
 }
 

@@ -25,7 +25,7 @@ NEEDS = {
     "pnetcdf.md": "test -e /usr/include/pnetcdf.h",
     "report.md": "/usr/bin/python3 -c 'import matplotlib, jinja2'",
 }
-SOURCES = ("examples/hello.c", "examples/hello.f90", "examples/hello.py", "tests/apps/h5py_app.py", "tests/apps/netcdf4_app.c", "tests/apps/pnetcdf_app.c")
+SOURCES = ("examples/hello.c", "tests/apps/h5py_app.py", "tests/apps/netcdf4_app.c", "tests/apps/pnetcdf_app.c")
 
 
 def blocks(page):

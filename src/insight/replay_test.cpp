@@ -170,7 +170,7 @@ TEST(Replay, ViewsAreTypesAndReadFilesHaveASize) {
   EXPECT_EQ(replay->files[0].needed_bytes, 100 + 64 + 16 + 8);
 }
 
-// As a trace from elsewhere may say. Sanitizers see what it would do to the sum.
+// As a foreign trace may say. Sanitizers see what it would do to the sum.
 TEST(Replay, NoFileReachesBeyondTheLargestOffset) {
   Rank a(0, 1);
   a.open("data", "rdonly");

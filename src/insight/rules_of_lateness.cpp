@@ -22,7 +22,7 @@ double own_in_all(const Job& job, std::size_t rank) {
 }
 
 // What a rank waits for late ones in calls on other files, before its last call on these: meanwhile it is late for these because of those.
-double held_elsewhere(const Job& job, const JobFile& files, std::size_t rank) {
+double held_in_others(const Job& job, const JobFile& files, std::size_t rank) {
   i64 last_ns = 0;
   for (const JobFile* const member : files.members) last_ns = std::max(last_ns, member->by_rank[rank].last_ns);
   double seconds = 0;
@@ -34,15 +34,15 @@ double held_elsewhere(const Job& job, const JobFile& files, std::size_t rank) {
 }
 
 // How much longer it does than half of those that wait for it.
-double held_longer_elsewhere(const Job& job, const JobFile& files, std::size_t late) {
+double held_longer_in_others(const Job& job, const JobFile& files, std::size_t late) {
   std::vector<double> others;
   for (std::size_t rank = 0; rank < files.by_rank.size(); ++rank) {
-    if (rank != late && has_met(files.by_rank[rank])) others.push_back(held_elsewhere(job, files, rank));
+    if (rank != late && has_met(files.by_rank[rank])) others.push_back(held_in_others(job, files, rank));
   }
   if (others.empty()) return 0;
   const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
   std::nth_element(others.begin(), middle, others.end());
-  return std::max(0.0, held_elsewhere(job, files, late) - *middle);
+  return std::max(0.0, held_in_others(job, files, late) - *middle);
 }
 
 bool meets_others(const FileTotals& one) { return meetings(one) > 0; }
@@ -132,9 +132,9 @@ std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
   const double most = waits[waits.size() / 2];   // a few that wait for all others have little to do
   const double of_late = own_in_all(job, found.rank);
   found.in_turns = std::max(0.0, std::min(found.least, most_in_turns(job, file, found.count)) - found.work - queued_while_others_wait(job, found.sum / found.count));
-  const double elsewhere = held_longer_elsewhere(job, file, found.rank);
-  found.steady_mean = std::max(0.0, found.sum / found.count - found.least - std::max(0.0, of_late - own / found.count) - elsewhere * (found.count - 1) / found.count);
-  const double explained = std::max(0.0, of_late - (own - of_late) / (found.count - 1)) + elsewhere;
+  const double in_others = held_longer_in_others(job, file, found.rank);
+  found.steady_mean = std::max(0.0, found.sum / found.count - found.least - std::max(0.0, of_late - own / found.count) - in_others * (found.count - 1) / found.count);
+  const double explained = std::max(0.0, of_late - (own - of_late) / (found.count - 1)) + in_others;
   found.steady = std::max(0.0, most - found.least - explained);
   find_late_ranks(file, most, found);
   found.ahead = std::max(0.0, found.ahead - explained);

@@ -66,8 +66,8 @@ bool order_decides(const HintLine& first, const HintLine& second) {
 bool glob_matches(const std::string& glob, const std::string& path) {
   if (glob == "*") return true;
   if (glob.find('/') == std::string::npos) return matches(glob, path.substr(path.rfind('/') + 1));
-  const bool elsewhere = path.find("://") != std::string::npos;
-  return matches(glob, path) || (!elsewhere && matches(glob, absolute_path(path)));
+  const bool is_path = path.find("://") == std::string::npos;
+  return matches(glob, path) || (is_path && matches(glob, absolute_path(path)));
 }
 
 HintFile parse_romio_file(const std::string& text) {

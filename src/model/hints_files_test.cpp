@@ -41,7 +41,7 @@ TEST(HintFiles, MistakesAreNamedWithTheirLine) {
   EXPECT_EQ(parse_hint_toml("force = [5, \"cb_nodes\"]\ncb_nodes = 1\n").force, (std::vector<HintLine>{{"cb_nodes", "", 1}}));
 }
 
-TEST(HintFiles, PatternsKnowFilesElsewhereByTheirWholeName) {
+TEST(HintFiles, PatternsKnowRemoteFilesByTheirWholeName) {
   EXPECT_TRUE(glob_matches("mercutio://far/*", "mercutio://far/data/x.nc"));
   EXPECT_TRUE(glob_matches("*.nc", "mercutio://far/data/x.nc"));
   EXPECT_TRUE(glob_matches("/*", "x.nc"));

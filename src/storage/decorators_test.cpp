@@ -52,7 +52,7 @@ TEST_F(Decorators, AMergeInAFileInMemoryHoldsUpNoOtherFile) {
     opened = true;
   });
   std::atomic<int> others{0};
-  std::thread elsewhere([&] {
+  std::thread other([&] {
     for (; others < 50; ++others) {
       (void)driver_->open("other", options);
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -63,7 +63,7 @@ TEST_F(Decorators, AMergeInAFileInMemoryHoldsUpNoOtherFile) {
   EXPECT_FALSE(opened);
   exclusion.reset();
   writer.join();
-  elsewhere.join();
+  other.join();
 }
 
 // What a plain storage has no answer of its own to.

@@ -70,6 +70,8 @@ double waits_for_late(const FileTotals& one) {
   return phases_together(one, {Phase::kArrive});
 }
 
+double collective_work(const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); }
+
 double meetings(const FileTotals& one) {
   return calls_together(one) + static_cast<double>(one.opens + one.syncs + one.resizes + one.views);
 }
@@ -112,7 +114,7 @@ bool is_local(const JobFile& file) {
   return std::find(std::begin(local), std::end(local), file.file_system) != std::end(local);
 }
 
-double access_seconds(const Job& job, Direction direction) {
+double io_rate(const Job& job, Direction direction, i64 bytes) {
   i64 longest = 0;
   std::vector<i64> ns(job.traces.size());
   for (const JobFile& file : job.files) {
@@ -123,14 +125,13 @@ double access_seconds(const Job& job, Direction direction) {
     const i64 busy = header.busy_ns[direction == Direction::kWrite ? 1 : 0] / header.members;
     longest = std::max(longest, busy > 0 ? busy : ns[rank]);
   }
-  return seconds_of(longest);
+  return longest > 0 ? static_cast<double>(bytes) / seconds_of(longest) : 0;
 }
 
 double io_rate(const Job& job, Direction direction) {
   i64 bytes = 0;
   for (const JobFile& file : job.files) bytes += of(file.all, direction, false).bytes + of(file.all, direction, true).bytes;
-  const double seconds = access_seconds(job, direction);
-  return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
+  return io_rate(job, direction, bytes);
 }
 
 // The part of the written bytes that no page was there for, but for pages from earlier jobs.
@@ -250,7 +251,7 @@ double collectives_well_made(const Job& job, const JobFile& file) {
     seconds += seconds_well_made(job, file, moved, usual_meeting(job));
   }
   // Where ranks wait for cores, to meet usually takes long: they met as fast as they did.
-  return std::min(seconds, worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); }));
+  return std::min(seconds, worst(file, collective_work));
 }
 
 // Whether most of these accesses are the first of an open.
@@ -292,7 +293,7 @@ OpeningCost opening_cost(const Job& job, const JobFile& file) {
   const bool first = are_first_together(file);
   OpeningCost most;
   for (const FileTotals& one : file.by_rank) {
-    const double together = first ? std::max(0.0, collective_seconds(one) - waits_for_late(one) - well_made) : 0;
+    const double together = first ? std::max(0.0, collective_work(one) - well_made) : 0;
     const OpeningCost cost{opening_seconds(one), together + slow_first_accesses(job, file, one), 0};
     if (cost.all() > most.all()) most = cost;
   }

@@ -22,6 +22,7 @@ double opens_of(const FileTotals& one);
 // A rank's time in collective accesses, and the part of it spent waiting for late ranks; that together with the waiting in opens, closes, syncs and other collective calls.
 double collective_seconds(const FileTotals& one);
 double waits_for_late(const FileTotals& one);
+double collective_work(const FileTotals& one);   // that time without this waiting
 double late_of_all(const FileTotals& one);
 // Calls in which a rank may wait for others.
 double meetings(const FileTotals& one);
@@ -36,10 +37,9 @@ double setting_seconds(const FileTotals& one);
 double between_calls(const JobFile& file);
 // Whether writes go to the node's page cache.
 bool is_local(const JobFile& file);
-// Of the rank that spent most time with such accesses, those side by side once.
-double access_seconds(const Job& job, Direction direction);
-// Bytes that the program moved, per second of that rank; 0 without any.
+// Bytes that the program moved, per second of the rank that spent most time with such accesses, those side by side once; 0 without any.
 double io_rate(const Job& job, Direction direction);
+double io_rate(const Job& job, Direction direction, i64 bytes);   // where they are not those of the job's files
 // Bytes per second and rank of the job's own large requests to this type of file system.
 double rate_of(const Job& job, const JobFile& file, Direction direction);
 // The factor by which computation takes longer because ranks wait for a core: 1 if each rank has a core of its own.

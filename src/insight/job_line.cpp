@@ -136,12 +136,6 @@ void put_findings(Line& line, const Job& job, bool all_known) {
   line.close(']');
 }
 
-// `job` has a few ranks that stand for all: their times are those of all, and their bytes are not.
-double rate_of(i64 bytes, const Job& job, Direction way) {
-  const double seconds = access_seconds(job, way);
-  return seconds > 0 ? static_cast<double>(bytes) / seconds : 0;
-}
-
 std::string fact(const Job& job, const std::string& key) {
   const auto found = std::find_if(job.run.begin(), job.run.end(), [&](const auto& one) { return one.first == key; });
   return found == job.run.end() ? "" : found->second;
@@ -176,8 +170,8 @@ std::string job_line(const JobSummary& summary, const RankTrace& first, const Jo
   line.put("io_share", io_share(job));
   line.put("read", read);
   line.put("written", written);
-  line.put("read_rate", rate_of(read, job, Direction::kRead));
-  line.put("write_rate", rate_of(written, job, Direction::kWrite));
+  line.put("read_rate", io_rate(job, Direction::kRead, read));   // `job` has a few ranks: their times stand for all, and their bytes do not
+  line.put("write_rate", io_rate(job, Direction::kWrite, written));
   line.put("file_count", job.file_count());
   line.put("failed_opens", summary.failed_opens());
   put_findings(line, job, summary.ranks() >= first.header.ranks);

@@ -102,7 +102,7 @@ std::optional<Detection> small_collectives(const Job& job, const JobFile& file) 
   const bool small = 2 * (reads.small_calls + writes.small_calls) >= calls || 2 * (reads.bytes + writes.bytes) < calls * kSmallBytes;
   if (file.all.ranks < 2 || most < kManyCalls || !small) return {};
   if (most < kManyTimes * worst(file, opens_of)) return {};   // they are the first ones of opens, which take longer
-  const double work = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
+  const double work = worst(file, collective_work);
   double after = 0;
   for (const Direction way : {Direction::kRead, Direction::kWrite}) {
     const ClassTotals& all = of(file.all, way, true);
@@ -182,7 +182,7 @@ double seconds_to_collect(const Job& job, const JobFile& file, double now) {
 
 // All ranks make the calls, but one has the data.
 Detection serial_together(const Job& job, const JobFile& file, double most) {
-  const double now = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
+  const double now = worst(file, collective_work);
   const double parts = static_cast<double>(std::min(file.all.ranks, 2 * job.hosts));
   return Detection{"one of " + number_text(file.all.ranks) + " ranks has " + bytes_text(most) + " of the data of collective calls, which take " + seconds_text(now),
                 {{"divide the data of these collective calls evenly among the ranks", now * (1 - 1 / parts)}}};
@@ -303,7 +303,7 @@ std::optional<Detection> small_stripes(const Job& job, const JobFile& file) {
   const double mean = static_cast<double>(reads.bytes + writes.bytes) / static_cast<double>(requests),
                enough = 256 * 1024;
   if (mean >= enough) return {};
-  const double now = worst(file, [](const FileTotals& one) { return collective_seconds(one) - waits_for_late(one); });
+  const double now = worst(file, collective_work);
   const double after = collectives_well_made(job, file);
   return Detection{number_text(requests) + " storage requests of " + bytes_text(mean),
                 {{"drop the hint striping_unit, or give one of 1 MiB or more: export MERCUTIO_HINTS=striping_unit=1MiB",

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <functional>
 #include <iterator>
-#include <map>
 #include <mutex>
 #include <set>
 
@@ -40,8 +39,6 @@ std::string join(const std::string& folder, const std::string& name) {
   return folder.empty() || folder.back() == '/' ? folder + name : folder + "/" + name;
 }
 
-class PublishedOpens;
-
 // An open for writing of a file that is published. Another size comes after what was written through all of them, and is seen by all at once.
 class PublishedOpen final : public Forwarding {
  public:
@@ -68,7 +65,9 @@ class PublishedOpen final : public Forwarding {
   const std::shared_ptr<PublishedOpens> all_;
 };
 
-// Those of a file.
+}  // namespace
+
+// Those of a file. To publish it takes long, and doesn't hold up others.
 class PublishedOpens {
  public:
   void add(PublishedOpen* open) {
@@ -91,6 +90,8 @@ class PublishedOpens {
   std::set<PublishedOpen*> opens_ MERCUTIO_GUARDED_BY(mutex_);
 };
 
+namespace {
+
 PublishedOpen::PublishedOpen(std::unique_ptr<Storage> inner, std::shared_ptr<PublishedOpens> all)
     : Forwarding(std::move(inner)), all_(std::move(all)) {
   all_->add(this);
@@ -109,23 +110,6 @@ Status PublishedOpen::resize(const std::function<Status()>& change) {
 
 }  // namespace
 
-// The files of a root that are open for writing. To publish one takes long, and doesn't hold up the others.
-class PublishedFiles {
- public:
-  std::shared_ptr<PublishedOpens> opens_of(const std::string& path) {
-    std::lock_guard lock(mutex_);
-    std::erase_if(files_, [](const auto& one) { return one.second.expired(); });
-    std::weak_ptr<PublishedOpens>& there = files_[path];
-    std::shared_ptr<PublishedOpens> opens = there.lock();
-    if (!opens) there = opens = std::make_shared<PublishedOpens>();
-    return opens;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::weak_ptr<PublishedOpens>> files_ MERCUTIO_GUARDED_BY(mutex_);
-};
-
 Status check_identity(const FileStatus& found, const FileIdentity& meant) {
   if (found.identity() == meant && found.kind() == FileType::kFile) return ok_status();
   return Error{ErrorClass::kFile, "another file has the name now: does another copy go to the same place?", ESTALE};
@@ -137,7 +121,7 @@ std::string name_of_put() {
 }
 
 DriverRoot::DriverRoot(Driver* driver, Names* names, std::string path, bool one_of_several)
-    : driver_(driver), names_(names), path_(std::move(path)), one_of_several_(one_of_several), published_(std::make_shared<PublishedFiles>()) {}
+    : driver_(driver), names_(names), path_(std::move(path)), one_of_several_(one_of_several), published_(std::make_shared<SharedByKey<std::string, PublishedOpens>>()) {}
 
 bool DriverRoot::is_name(const std::string& text) {
   const LibraryName name = library_name_of(text);
@@ -189,7 +173,7 @@ Result<DriverRoot::Opened> DriverRoot::open(const std::string& inside, const Ope
                  "a server that a launcher has started may be one of several, whose opens of a file on " + traits.file_system +
                      " don't see each other's writes: it only reads there. One server without --launcher writes", EOPNOTSUPP};
   opened.identity = identity_of(traits.file_number, path);
-  if (options.write && traits.coherence == Coherence::kAfterPublish) opened.storage = std::make_unique<PublishedOpen>(std::move(opened.storage), published_->opens_of(path));
+  if (options.write && traits.coherence == Coherence::kAfterPublish) opened.storage = std::make_unique<PublishedOpen>(std::move(opened.storage), published_->of(path));
   return opened;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "remote/shared_by_key.h"
 #include "remote/wire.h"
 #include "storage/names.h"
 #include "storage/storage.h"
@@ -24,7 +25,7 @@ Status check_identity(const FileStatus& found, const FileIdentity& meant);
 // A name that no other put of this machine has, for a file until it is complete.
 std::string name_of_put();
 
-class PublishedFiles;
+class PublishedOpens;
 
 class DriverRoot {
  public:
@@ -64,7 +65,7 @@ class DriverRoot {
   Names* names_;
   std::string path_;   // without the driver's name
   bool one_of_several_;
-  std::shared_ptr<PublishedFiles> published_;
+  std::shared_ptr<SharedByKey<std::string, PublishedOpens>> published_;   // files that are open for writing, by path
 };
 
 }  // namespace mercutio::remote

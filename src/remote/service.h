@@ -14,6 +14,7 @@
 #include "remote/operations.h"
 #include "remote/reception.h"
 #include "remote/served_stream.h"
+#include "remote/shared_by_key.h"
 
 namespace mercutio::remote {
 
@@ -111,7 +112,6 @@ class Service {
   void use_lock(const LockRequest& wanted, const Task& task, Result<std::unique_ptr<HeldLock>> lock, i64 limit_ms);
   void end(const std::shared_ptr<ServedSession>& session);
   void end_beside(std::shared_ptr<ServedSession> session);
-  std::shared_ptr<std::mutex> claims_on(const FileIdentity& identity);
   Result<Reply> claim(const std::shared_ptr<ServedSession>& session, ConstBytes message);
   Status end_claim_of_others(const ServedSession& asking, const FileIdentity& identity);
   Result<Reply> grant(ServedSession& session, ConstBytes message);
@@ -134,8 +134,8 @@ class Service {
   const Operations operations_;
   const std::shared_ptr<Grants> grants_;
   std::atomic<i64> outgoing_{0};
+  SharedByKey<FileIdentity, std::mutex> claims_;   // held while one file is claimed, as its file system may not answer; before mutex_
   std::mutex mutex_;
-  std::map<FileIdentity, std::weak_ptr<std::mutex>> claims_ MERCUTIO_GUARDED_BY(mutex_);   // those locked before mutex_
   std::list<Worker> slow_ MERCUTIO_GUARDED_BY(mutex_);
   std::map<SessionId, std::shared_ptr<ServedSession>> sessions_ MERCUTIO_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<ServedSession>> over_ MERCUTIO_GUARDED_BY(mutex_);   // their clients have been absent for too long

@@ -28,22 +28,12 @@ Status Service::end_claim_of_others(const ServedSession& asking, const FileIdent
   return ok_status();
 }
 
-// Held while one file is claimed, as its file system may not answer.
-std::shared_ptr<std::mutex> Service::claims_on(const FileIdentity& identity) {
-  std::lock_guard guard(mutex_);
-  std::erase_if(claims_, [](const auto& one) { return one.second.expired(); });
-  std::weak_ptr<std::mutex>& there = claims_[identity];
-  std::shared_ptr<std::mutex> claims = there.lock();
-  if (!claims) there = claims = std::make_shared<std::mutex>();
-  return claims;
-}
-
 Result<Reply> Service::claim(const std::shared_ptr<ServedSession>& session, ConstBytes message) {
   constexpr i64 kWhole = i64{1} << 61;
   MERCUTIO_LET(const PlainRequest request, get_message<PlainRequest>(message));
   const std::shared_ptr<ServedFile> file = session->file(request.target);
   if (!file) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};
-  const std::shared_ptr<std::mutex> claims = claims_on(file->identity);
+  const std::shared_ptr<std::mutex> claims = claims_.of(file->identity);
   std::lock_guard one_at_a_time(*claims);
   std::shared_lock in_use(file->closing);
   if (file->closed) return Error{ErrorClass::kFile, "the file is not open on the server", EBADF};

@@ -234,7 +234,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
     auto started = attempt([&] {
       process().accesses.add(mine, *pending);
       if (process().trace.tracer()) pending->file_name = handle.file->name();
-      if (handle.told().registered) pending->type = KeptType(buffer.type, handle.comm);
+      if (handle.registered()) pending->type = KeptType(buffer.type, handle.comm);
       return handle.file->start(make_call(handle, row, offset, buffer),
                                 [pending](const Result<i64>& moved) { complete_access(pending, moved); });
     });
@@ -256,7 +256,7 @@ int nonblocking(const Row& row, MPI_File file, i64 offset, const Buffer& buffer,
 
 int split_begin(const Row& row, MPI_File file, i64 offset, const Buffer& buffer) {
   return run_on_file(file, row.name, [&](OpenHandle& handle) -> Status {
-    KeptType kept = handle.told().registered ? KeptType(buffer.type, handle.comm) : KeptType();
+    KeptType kept = handle.registered() ? KeptType(buffer.type, handle.comm) : KeptType();
     MERCUTIO_TRY(handle.file->begin(make_call(handle, row, offset, buffer)));
     handle.split_type = std::move(kept);
     return ok_status();

@@ -40,6 +40,10 @@ struct OpenHandle {
     std::lock_guard lock(mutex_);
     return told_;
   }
+  bool registered() const {   // the view's data representation
+    std::lock_guard lock(mutex_);
+    return told_.registered;
+  }
   MPI_File mpi() { return reinterpret_cast<MPI_File>(this); }
 
  private:

@@ -54,7 +54,7 @@ std::string divide_cyclically(Planner& p) {
   const i64 servers = p.striped() ? p.layout.stripe_count : plan.domains();
   const bool groups = plan.domain_map == DomainMap::kGroupCyclic && plan.domains() % servers == 0 && plan.domains() > servers;
   plan.period = groups ? servers : plan.domains();
-  plan.cycle = p.striped() ? cycle_of(servers, plan.period) : plan.period;
+  plan.cycle = cycle_of(servers, plan.period);
   plan.domain_origin = align_down(plan.begin, plan.unit_bytes);
   plan.domain_bytes = align_up(ceil_div(plan.end - plan.domain_origin, plan.domains() / plan.period), plan.unit_bytes);
   std::string each = p.striped() && plan.period <= servers ? share_of(servers, plan.period) + " servers each" : "";

@@ -48,50 +48,41 @@ i64 Plan::first_window(i64 i) const {
 
 namespace {
 
-// The units of one aggregator, in ascending order, counted from file offset 0.
-class Turns {
+// The windows of one aggregator in a range: its units that meet the range, each cut into parts. Its units are counted as its turns, from file
+// offset 0. `in` outlives the object.
+class CyclicWindows {
  public:
-  Turns(const CyclicRange& in, i64 residue) : in_(in), residue_(residue), of_a_cycle_(ceil_div(in.cycle - residue, in.period)) {}
-  i64 before(i64 unit) const {   // how many come before this unit
+  CyclicWindows(const CyclicRange& in, i64 buffer_bytes, i64 residue) : in_(in), buffer_bytes_(buffer_bytes), residue_(residue) {
+    const FileRange range = in.range;
+    if (range.empty() || residue >= in.period) return;
+    of_a_cycle_ = ceil_div(in.cycle - residue, in.period);
+    parts_ = ceil_div(in.unit_bytes, buffer_bytes);
+    const i64 low = range.begin / in.unit_bytes, high = (range.end - 1) / in.unit_bytes, end = turns_before(high + 1);
+    first_ = turns_before(low);
+    if (first_ == end) return;
+    if (unit_of(first_) == low) skipped_ = (range.begin - low * in.unit_bytes) / buffer_bytes;
+    const i64 of_the_last = unit_of(end - 1) == high ? (range.end - 1 - high * in.unit_bytes) / buffer_bytes + 1 : parts_;
+    count_ = (end - 1 - first_) * parts_ + of_the_last - skipped_;
+  }
+  i64 count() const { return count_; }
+  FileRange window(i64 number) const {
+    const i64 part = skipped_ + number, unit = unit_of(first_ + part / parts_) * in_.unit_bytes, start = unit + part % parts_ * buffer_bytes_;
+    return FileRange{std::max(in_.range.begin, start), std::min({in_.range.end, start + buffer_bytes_, unit + in_.unit_bytes})};
+  }
+
+ private:
+  i64 turns_before(i64 unit) const {
     const i64 in_cycle = unit % in_.cycle;
     return unit / in_.cycle * of_a_cycle_ + (in_cycle > residue_ ? ceil_div(in_cycle - residue_, in_.period) : 0);
   }
-  i64 unit(i64 turn) const { return turn / of_a_cycle_ * in_.cycle + residue_ + turn % of_a_cycle_ * in_.period; }
+  i64 unit_of(i64 turn) const { return turn / of_a_cycle_ * in_.cycle + residue_ + turn % of_a_cycle_ * in_.period; }
 
- private:
   const CyclicRange& in_;
-  const i64 residue_, of_a_cycle_;
+  const i64 buffer_bytes_, residue_;
+  i64 of_a_cycle_ = 1, parts_ = 1;   // units of a cycle; parts of a unit
+  i64 first_ = 0;                    // turn
+  i64 skipped_ = 0, count_ = 0;      // parts of the first unit that lie before the range
 };
-
-// Those of them that meet a range, and the windows they are cut into.
-struct CyclicUnits {
-  i64 first = 0, end = 0;              // turns
-  i64 skipped = 0, windows = 0;        // windows of the first unit that lie before the range
-  i64 per_unit = 1;
-};
-
-CyclicUnits cyclic_units(const CyclicRange& in, i64 buffer_bytes, i64 residue) {
-  CyclicUnits units;
-  const FileRange range = in.range;
-  if (range.empty() || residue >= in.period) return units;
-  const Turns turns(in, residue);
-  const i64 low = range.begin / in.unit_bytes, high = (range.end - 1) / in.unit_bytes;
-  units.first = turns.before(low);
-  units.end = turns.before(high + 1);
-  units.per_unit = ceil_div(in.unit_bytes, buffer_bytes);
-  if (units.first == units.end) return units;
-  if (turns.unit(units.first) == low) units.skipped = (range.begin - low * in.unit_bytes) / buffer_bytes;
-  const i64 last_parts = turns.unit(units.end - 1) == high ? (range.end - 1 - high * in.unit_bytes) / buffer_bytes + 1 : units.per_unit;
-  units.windows = (units.end - 1 - units.first) * units.per_unit + last_parts - units.skipped;
-  return units;
-}
-
-// Window number `part` of these, counted from the start of the first unit.
-FileRange window_of(const CyclicRange& in, const CyclicUnits& units, i64 buffer_bytes, i64 residue, i64 part) {
-  const i64 unit = Turns(in, residue).unit(units.first + part / units.per_unit) * in.unit_bytes;
-  const i64 start = unit + part % units.per_unit * buffer_bytes;
-  return FileRange{std::max(in.range.begin, start), std::min({in.range.end, start + buffer_bytes, unit + in.unit_bytes})};
-}
 
 // The turn of aggregator i in a range.
 i64 residue_in(const CyclicRange& in, i64 i, i64 aggregators) { return (i - in.first + aggregators) % aggregators; }
@@ -106,12 +97,12 @@ const CyclicRange& Plan::range_at(i64 offset) const {
 i64 Plan::windows(i64 i) const {
   if (domain_map == DomainMap::kRangeCyclic) {
     i64 windows = 0;
-    for (const CyclicRange& in : ranges) windows += cyclic_units(in, buffer_bytes, residue_in(in, i, domains())).windows;
+    for (const CyclicRange& in : ranges) windows += CyclicWindows(in, buffer_bytes, residue_in(in, i, domains())).count();
     return windows;
   }
   const FileRange range = block(i);
   if (range.empty()) return 0;
-  if (cyclic()) return cyclic_units({range, unit_bytes, period, cycle}, buffer_bytes, i % period).windows;
+  if (cyclic()) return CyclicWindows({range, unit_bytes, period, cycle}, buffer_bytes, i % period).count();
   return ceil_div(range.end - first_window(i), buffer_bytes);
 }
 
@@ -119,18 +110,17 @@ FileRange Plan::window(i64 i, i64 round) const {
   MERCUTIO_ASSERT(i >= 0 && i < domains() && round >= 0);
   if (domain_map == DomainMap::kRangeCyclic) {
     for (const CyclicRange& in : ranges) {
-      const i64 residue = residue_in(in, i, domains());
-      const CyclicUnits units = cyclic_units(in, buffer_bytes, residue);
-      if (round < units.windows) return window_of(in, units, buffer_bytes, residue, units.skipped + round);
-      round -= units.windows;
+      const CyclicWindows windows(in, buffer_bytes, residue_in(in, i, domains()));
+      if (round < windows.count()) return windows.window(round);
+      round -= windows.count();
     }
     return FileRange{end, end};
   }
   const FileRange range = block(i);
   if (cyclic()) {
     const CyclicRange in{range, unit_bytes, period, cycle};
-    const CyclicUnits units = cyclic_units(in, buffer_bytes, i % period);
-    return round < units.windows ? window_of(in, units, buffer_bytes, i % period, units.skipped + round) : FileRange{range.end, range.end};
+    const CyclicWindows windows(in, buffer_bytes, i % period);
+    return round < windows.count() ? windows.window(round) : FileRange{range.end, range.end};
   }
   const i64 start = first_window(i) + round * buffer_bytes;
   FileRange window{std::max(range.begin, start), std::min(range.end, start + buffer_bytes)};

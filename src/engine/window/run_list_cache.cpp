@@ -37,9 +37,10 @@ i64 RunListCache::find(ConstBytes run_list) {
 i64 RunListCache::keep(ConstBytes run_list) {
   const i64 index = static_cast<i64>(lists_.size());
   full_ = full_ || bytes_ + static_cast<i64>(run_list.size()) > most_bytes_;
-  if (full_ || index_of_.contains(hash_of(run_list))) return kNone;
+  const auto hash = hash_of(run_list);
+  if (full_ || index_of_.contains(hash)) return kNone;
   lists_.emplace_back(run_list.begin(), run_list.end());
-  index_of_.emplace(hash_of(run_list), index);   // last: without memory it refers to no list that isn't there
+  index_of_.emplace(hash, index);   // last: without memory it refers to no list that isn't there
   bytes_ += static_cast<i64>(run_list.size());
   return index;
 }

@@ -276,6 +276,17 @@ class Writing(S3):
         self.assertIsNone(self.store.content(self.key))
         self.assertClean()
 
+    def test_an_object_that_was_deleted_is_not_an_empty_one(self):
+        self.put(b"precious")
+        ranks = Ranks(self.name, 2, READ | WRITE)
+        self.store.direct("DELETE", "/bucket/" + self.key)
+        ranks.sync()
+        for file in ranks:
+            self.fails(errno.ENOENT, lambda: file.read(0, 8), "deleted")
+            self.fails(errno.ENOENT, file.size, "deleted")
+        ranks.end()
+        self.assertClean()
+
     def test_a_longer_file_has_zeros_between(self):
         self.put(b"old")
         ranks = Ranks(self.name, 2, READ | WRITE, part=5 * MiB)
@@ -520,7 +531,7 @@ class Reading(S3):
             self.assertEqual(len(self.store.asked), requests, (content[:20], self.store.asked))
         self.store.direct("DELETE", "/bucket/" + self.key)
         file.call("refresh")
-        self.assertEqual(file.size(), 0)
+        self.fails(errno.ENOENT, file.size, "deleted")
         file.close()
 
     def test_rank_0_knows_what_it_has_published(self):
@@ -776,6 +787,16 @@ class Failing(S3):
         self.store.set_faults("GET hangs 1 slow")
         self.assertEqual(file.read(0, 2 * MiB), data)
         file.close()
+
+    def test_a_store_that_answers_no_more_is_asked_little(self):
+        ranks, old, _ = self.scenario()
+        self.store.set_faults(*(method + " . 1000 cut" for method in ("GET", "HEAD", "PUT", "POST", "DELETE")))
+        self.fails(errno.EIO, ranks.end, "4 attempts")
+        asked = sum(1000 - fault.left for fault in self.store.faults)
+        self.assertLessEqual(asked, 10, "curl may send each of four attempts, and of one request that clears up, twice")
+        self.store.set_faults()
+        self.assertContent(old, "scenario")
+        self.assertEqual(File("bucket/scenario", READ).read(0, 5), old[:5])
 
     def test_another_region(self):
         self.put(b"elsewhere")

@@ -177,6 +177,14 @@ std::string Client::region() const {
   std::lock_guard lock(mutex_);
   return region_;
 }
+bool Client::answers() const {
+  std::lock_guard lock(mutex_);
+  return answers_;
+}
+void Client::note_answer(bool answered) {
+  std::lock_guard lock(mutex_);
+  answers_ = answered;
+}
 void Client::use_region(const std::string& region) {
   std::lock_guard lock(mutex_);
   region_ = region;
@@ -281,10 +289,13 @@ Answer Client::ask(const Call& call) {
     Attempt attempt = once(call);
     sent += std::max<i64>(1, attempt.sent);
     attempt.answer.attempts = sent;
-    const bool last = number >= settings_.attempts;
+    const bool last = number >= settings_.attempts, answered = attempt.answer.status > 0;
+    if (answered) note_answer(true);
     if (attempt.error != CURLE_OK) {
-      if (last || is_final(attempt.error))
+      if (last || is_final(attempt.error) || !(answered || answers())) {
+        if (!answered) note_answer(false);
         throw Failure(errno_of(attempt.error), call.method + " " + object_name(call) + ": " + attempt.text + (number > 1 ? ", " + std::to_string(number) + " attempts" : ""));
+      }
       pause(number, "");
       continue;
     }

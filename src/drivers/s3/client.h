@@ -51,6 +51,8 @@ class Client {
   // Also an answer that isn't good, where another attempt wouldn't help.
   Answer ask(const Call& call);
   [[noreturn]] static void fail(const Call& call, const Answer& answer);
+  // Whether the store answers. If it has not answered a request, each of the next ones has one attempt, until it answers again.
+  bool answers() const;
 
  private:
   class Connection;
@@ -62,6 +64,7 @@ class Client {
   };
   Attempt once(const Call& call);
   Attempt move(Connection& connection, const Call& call);
+  void note_answer(bool answered);
   bool follow(const Answer& answer);   // to the region that the store names
   void take_time(const Answer& answer);
 
@@ -69,6 +72,7 @@ class Client {
   mutable std::mutex mutex_;   // guards what follows
   std::string region_;
   i64 clock_offset_ = 0;       // of the store's clock, seconds
+  bool answers_ = true;
   std::vector<std::unique_ptr<Connection>> idle_;
   long process_;               // a child can't use its parent's connections
 };

@@ -2,6 +2,7 @@
 // an errno value and the text of explain().
 #pragma once
 
+#include <cerrno>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -21,5 +22,7 @@ class Failure : public std::runtime_error {
  private:
   int code_;
 };
+
+inline Failure deleted() { return {ENOENT, "s3: somebody has deleted the object while it was open here"}; }
 
 }  // namespace mercutio_s3

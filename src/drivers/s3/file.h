@@ -318,6 +318,7 @@ class File {
     client_->use_region(handle.region);
     grid_ = Grid(handle.part_bytes);
     reader_.know({handle.exists != 0, handle.bytes, handle.etag});
+    object_bytes_ = handle.bytes;
     session_.join(handle.token, handle.upload);
   }
 
@@ -341,6 +342,8 @@ class File {
       reader_.forget();
     }
     const Object object = reader_.object();
+    if (!object.exists && object_bytes_ > 0) throw deleted();
+    object_bytes_ = object.bytes;
     return object.exists ? std::min(object.bytes, resize_.cut) : 0;
   }
   i64 size() {

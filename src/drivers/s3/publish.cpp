@@ -214,10 +214,10 @@ std::string Publisher::compose(const Base& base, const std::string& upload, cons
       made.push_back(one);
     }
     store_.complete(key, own, made, part.end - part.begin, std::nullopt);
-  } catch (const Failure&) {
+  } catch (...) {
     try {
       store_.abort_upload(key, own);
-    } catch (const Failure&) {   // the first one says more
+    } catch (...) {   // the first one says more
     }
     throw;
   }
@@ -286,7 +286,7 @@ std::optional<i64> Publisher::publish(const Resize& resize, i64 before) {
   for (int rivals = 0;; ++rivals) {
     reader_.forget();   // somebody else may have replaced it since this open looked, and not all stores know conditions
     Base base{reader_.object()};
-    if (!base.object.exists && before > 0) throw Failure(ENOENT, "s3: somebody has deleted the object while it was open here");
+    if (!base.object.exists && before > 0) throw deleted();
     base.bytes = std::min(base.object.bytes, resize.cut);
     bytes = std::max({base.bytes, resize.least, painted_.end()});
     try {

@@ -43,10 +43,13 @@ void Session::next_round() {
 }
 
 void Session::end(bool all_known) {
-  const auto tried = [](auto action) {
+  bool answers = true;   // a store that does not is not asked again for each thing that is left there
+  const auto tried = [this, &answers](auto action) {
+    if (!answers) return;
     try {
       action();
     } catch (const std::exception&) {   // nobody can do more, and the file is what it should be
+      answers = store_.client().answers();
     }
   };
   if (!upload_.empty()) tried([&] { store_.abort_upload(key_, upload_); });

@@ -169,10 +169,10 @@ void Store::copy(const CopySource& source, const std::string& key) const {
       parts.push_back({number, end - begin, copy_part(key, upload, number, {source.key, begin, end, source.etag})});
     }
     complete(key, upload, parts, source.end, std::nullopt);
-  } catch (const Failure&) {
+  } catch (...) {
     try {
       abort_upload(key, upload);
-    } catch (const Failure&) {   // the first one says more
+    } catch (...) {   // the first one says more
     }
     throw;
   }

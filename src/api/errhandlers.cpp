@@ -148,7 +148,7 @@ int Errhandlers::raise(OpenHandle* of, int code) {
 
 int Errhandlers::invoke(MPI_Errhandler handle, MPI_File file, MPI_Comm comm, int code) const {
   if (handle == MPI_ERRHANDLER_NULL || returns_errors(handle)) return code;
-  if (handle == MPI_ERRORS_ARE_FATAL) return die(world_initialised() ? MPI_COMM_WORLD : comm, code);
+  if (handle == MPI_ERRORS_ARE_FATAL) return die(world_active() ? MPI_COMM_WORLD : comm, code);
   if (is_errors_abort(handle)) return die(comm, code);
   Entry entry{};
   {

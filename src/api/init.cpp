@@ -85,17 +85,25 @@ bool may_raise_level() {
   return wish && *wish ? std::strcmp(wish, "0") != 0 : !windows_need_less();
 }
 
-// What the program has by MPI_Init without us: MPI_THREAD_SINGLE, unless a variable of the MPI asks for another level. Open MPI's has a number,
-// MPICH's a name.
-int level_of_init(int provided) {
-  constexpr struct { const char *number, *name; int level; } kLevels[] = {{"1", "MPI_THREAD_FUNNELED", MPI_THREAD_FUNNELED},
-                                                                          {"2", "MPI_THREAD_SERIALIZED", MPI_THREAD_SERIALIZED},
-                                                                          {"3", "MPI_THREAD_MULTIPLE", MPI_THREAD_MULTIPLE}};
-  for (const char* const variable : {"OMPI_MPI_THREAD_LEVEL", "MPIR_CVAR_DEFAULT_THREAD_LEVEL"}) {
-    const char* const wish = std::getenv(variable);
-    for (const auto& [number, name, level] : kLevels)
-      if (wish && (std::strcmp(wish, number) == 0 || strcasecmp(wish, name) == 0)) return std::min(provided, level);
-  }
+constexpr int kNotUnderstood = -1;
+
+// A number for Open MPI, a name for MPICH; Open MPI 5 takes names, too, also without their prefix.
+int level_named(const char* wish) {
+  constexpr const char kPrefix[] = "MPI_THREAD_";
+  constexpr struct { const char *number, *name; int level; } kLevels[] = {{"0", "SINGLE", MPI_THREAD_SINGLE},
+                                                                          {"1", "FUNNELED", MPI_THREAD_FUNNELED},
+                                                                          {"2", "SERIALIZED", MPI_THREAD_SERIALIZED},
+                                                                          {"3", "MULTIPLE", MPI_THREAD_MULTIPLE}};
+  if (strncasecmp(wish, kPrefix, sizeof kPrefix - 1) == 0) wish += sizeof kPrefix - 1;
+  for (const auto& [number, name, level] : kLevels)
+    if (std::strcmp(wish, number) == 0 || strcasecmp(wish, name) == 0) return level;
+  return kNotUnderstood;
+}
+
+// What the program has by MPI_Init without us: MPI_THREAD_SINGLE, unless a variable of the MPI asks for another level.
+int level_of_init() {
+  for (const char* const variable : {"OMPI_MPI_THREAD_LEVEL", "MPIR_CVAR_DEFAULT_THREAD_LEVEL"})
+    if (const char* const wish = std::getenv(variable); wish && *wish) return level_named(wish);
   return MPI_THREAD_SINGLE;
 }
 
@@ -115,9 +123,10 @@ int real_init_thread(int* argc, char*** argv, int required, int* provided) {
 int real_init(int* argc, char*** argv) {
   static auto* const real = mercutio::real_function<int(int*, char***)>("PMPI_Init");
   int provided = MPI_THREAD_SINGLE;
-  if (may_raise_level()) {
+  const int level = level_of_init();
+  if (may_raise_level() && level != kNotUnderstood) {
     const int code = real_init_thread(argc, argv, MPI_THREAD_MULTIPLE, &provided);
-    if (code == MPI_SUCCESS) told_level = level_of_init(provided);
+    if (code == MPI_SUCCESS) told_level = std::min(provided, level);
     return code;
   }
   const int code = real(argc, argv);
@@ -130,7 +139,7 @@ int real_init(int* argc, char*** argv) {
 using namespace mercutio;
 
 bool mercutio::threads_call() {
-  if (!world_initialised()) return true;   // the level of a session is its own
+  if (!world_active()) return true;   // the level of a session is its own
   return told_level < 0 ? thread_multiple() : told_level == MPI_THREAD_MULTIPLE;
 }
 

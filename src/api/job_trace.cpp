@@ -113,7 +113,7 @@ RecorderOptions JobTrace::recorder_options() const {
 void JobTrace::tell_command(char what) const {
   const char* const path = std::getenv("MERCUTIO_MARKS");
   MPI_Comm parent = MPI_COMM_NULL;
-  if (world_initialised()) PMPI_Comm_get_parent(&parent);
+  if (world_active()) PMPI_Comm_get_parent(&parent);
   if (rank_ != 0 || !path || path[0] != '/' || parent != MPI_COMM_NULL) return;
   const int file = ::open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return;
@@ -131,8 +131,12 @@ void JobTrace::begin(bool together, MPI_Comm comm) {
   if (std::string site = together ? job_records_of_site() : ""; !site.empty()) record_ = std::make_unique<JobRecord>(std::move(site));
   if (!asked() && !record_) return;
   begun_ns_ = clock_of_files();
-  if (world_initialised()) comm = MPI_COMM_WORLD;
-  if (comm != MPI_COMM_NULL) {
+  const bool world = world_active();
+  if (world) comm = MPI_COMM_WORLD;
+  if (const auto place = world ? std::nullopt : place_by_session()) {   // files may be opened on parts of the job
+    rank_ = place->rank;
+    ranks_ = place->size;
+  } else if (comm != MPI_COMM_NULL) {
     PMPI_Comm_rank(comm, &rank_);
     PMPI_Comm_size(comm, &ranks_);
   }

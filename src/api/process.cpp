@@ -164,14 +164,14 @@ Process::Process() : hints{HintSources(kHintsKeptNs), HintReporter(say)} {}
 // A program that uses only sessions has no MPI_COMM_WORLD; then every process counts as its rank 0.
 static bool is_world_root() {
   int rank = 0;
-  if (world_initialised()) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (world_active()) PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank == 0;
 }
 
 // A spawned program shares the job with its parents.
 static i64 processes_of_job() {
   int size = 0;
-  if (!world_initialised()) return 0;
+  if (!world_active()) return 0;
   MPI_Comm parent = MPI_COMM_NULL;
   PMPI_Comm_get_parent(&parent);
   PMPI_Comm_size(MPI_COMM_WORLD, &size);

@@ -5,9 +5,11 @@
 #include <mutex>
 #include <numeric>
 #include <string>
+#include <type_traits>
 
 #include "mpi/abi_numbers.h"
 #include "mpi/failures.h"
+#include "mpi/real.h"
 
 namespace mercutio {
 namespace {
@@ -53,15 +55,30 @@ bool is_open_mpi_4() {
   return is;
 }
 
-bool world_initialised() {
-  int initialised = 0;
-  return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised;
+bool world_active() {
+  int initialised = 0, finalized = 0;
+  return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised && PMPI_Finalized(&finalized) == MPI_SUCCESS && !finalized;
+}
+
+std::optional<PlaceInJob> place_by_session() {
+  using Session = std::conditional_t<std::is_pointer_v<MPI_Group>, void*, MPI_Group>;   // Open MPI 4 does not declare MPI_Session
+  static auto* const init = real_function<int(MPI_Info, MPI_Errhandler, Session*)>("PMPI_Session_init");
+  static auto* const finalize = real_function<int(Session*)>("PMPI_Session_finalize");
+  static auto* const group_of = real_function<int(Session, const char*, MPI_Group*)>("PMPI_Group_from_session_pset");
+  Session session{};
+  MPI_Group job = MPI_GROUP_NULL;
+  PlaceInJob place;
+  if (!init || !finalize || !group_of || init(MPI_INFO_NULL, abi_numbers().errors_return, &session) != MPI_SUCCESS) return std::nullopt;
+  const bool known = group_of(session, "mpi://WORLD", &job) == MPI_SUCCESS && PMPI_Group_rank(job, &place.rank) == MPI_SUCCESS && PMPI_Group_size(job, &place.size) == MPI_SUCCESS;
+  if (job != MPI_GROUP_NULL) PMPI_Group_free(&job);
+  finalize(&session);
+  return known && place.rank >= 0 && place.rank < place.size ? std::optional(place) : std::nullopt;
 }
 
 std::vector<int> ranks_in_world(MPI_Comm comm) {
   MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL;
   int size = 0, inter = 0;
-  if (comm == MPI_COMM_NULL || !world_initialised() || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return {};
+  if (comm == MPI_COMM_NULL || !world_active() || PMPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter) return {};
   PMPI_Comm_size(comm, &size);
   std::vector<int> ranks(static_cast<std::size_t>(size)), there(ranks);
   std::iota(ranks.begin(), ranks.end(), 0);

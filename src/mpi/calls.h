@@ -1,6 +1,7 @@
 // Helpers for the calls of MPI in this folder.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -12,11 +13,17 @@ namespace mercutio {
 Error mpi_error(const char* call, int code, MPI_Comm comm);
 
 bool is_open_mpi_4();   // also before MPI_Init
-// Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used. A program that uses only sessions has neither.
-bool world_initialised();
+// Whether MPI_COMM_WORLD and MPI_COMM_SELF may be used: from MPI_Init to MPI_Finalize. A program that uses only sessions has neither.
+bool world_active();
 // The ranks in MPI_COMM_WORLD of the members of `comm`, in their order; MPI_UNDEFINED: of those that are not in it. Empty if there is no
 // MPI_COMM_WORLD, or if `comm` has no such list.
 std::vector<int> ranks_in_world(MPI_Comm comm);
+// In a program that uses only sessions: the number of this process in the job, and of how many. Local. Nothing: the MPI knows no sessions, or
+// no such numbers.
+struct PlaceInJob {
+  int rank = 0, size = 1;
+};
+std::optional<PlaceInJob> place_by_session();
 
 // While an object of this class exists, a communicator of the program returns errors. It is for calls whose failure is an error of
 // a file and must not end the job. It has no effect on MPI_COMM_SELF except under Open MPI.

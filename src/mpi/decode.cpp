@@ -245,6 +245,7 @@ struct TypeCache {
   std::mutex attributes;   // held to query or set an attribute, as setting one would delete the old one while another thread reads it
   // Guarded by `attributes`: predefined types, by handle. Intel MPI has one attribute for several of them, MPICH 5 keeps theirs beyond a session.
   std::map<std::uint64_t, TypeSpecRef> named;
+  std::atomic<bool> forgotten{false};   // `named` is of a session that has ended, and the handles of MPI_Type_create_f90_real may be of other types
   int keyval = MPI_KEYVAL_INVALID;
   std::mutex mutex;        // guards `keyval` and what follows
   std::multimap<const TypeSpec*, MPI_Datatype> live;   // several: the program's, then duplicates of ours
@@ -292,8 +293,17 @@ int type_keyval() {
   return the_cache.keyval;
 }
 
+// Under `attributes`.
+void drop_forgotten() {
+  if (!cache().forgotten.exchange(false)) return;
+  std::lock_guard live(cache().mutex);
+  for (const auto& [number, spec] : cache().named) cache().live.erase(spec.get());
+  cache().named.clear();
+}
+
 // The spec that is kept for a type. Null: none.
 const TypeSpecRef* find_kept(MPI_Datatype type) {
+  drop_forgotten();
   if (const auto named = cache().named.find(handle_number(type)); named != cache().named.end()) return &named->second;
   TypeSpecRef* known = nullptr;
   int found = 0;
@@ -358,13 +368,14 @@ bool is_named(MPI_Datatype type) {
   return PMPI_Type_get_envelope(type, &ni, &na, &nd, &combiner) == MPI_SUCCESS && is_predefined(combiner);
 }
 
-// Types that are not freed keep their attributes, which are not found any more.
+// Types that are not freed keep their attributes, which are not found any more. An MPI may call this as it calls forget_type().
 void forget_types() {
   int keyval = MPI_KEYVAL_INVALID;
   {
     std::lock_guard lock(cache().mutex);
     std::swap(keyval, cache().keyval);
   }
+  cache().forgotten = true;
   cache().freed.fetch_add(1, std::memory_order_release);
   if (keyval != MPI_KEYVAL_INVALID) PMPI_Type_free_keyval(&keyval);
 }

@@ -21,7 +21,7 @@ int end_all(MPI_Comm, int, void*, void*) {
 
 void watch_finalize() {
   static std::once_flag watched;
-  if (!world_initialised()) return;
+  if (!world_active()) return;
   std::call_once(watched, [] {
     int keyval = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, end_all, &keyval, nullptr) != MPI_SUCCESS) return;

@@ -5,8 +5,8 @@
 
 namespace mercutio {
 
-enum class AtFinalize { kAccesses, kGroups, kWindows };   // in this order
-constexpr int kFinalizeSteps = 3;
+enum class AtFinalize { kAccesses, kGroups, kWindows, kKeys };   // in this order
+constexpr int kFinalizeSteps = 4;
 
 // `end` will be called in MPI_Finalize. Without effect in a program that uses only sessions.
 void at_finalize(AtFinalize step, void (*end)());

@@ -87,24 +87,24 @@ KeptGroups& kept_groups() {
 
 // What is known of a communicator: its attribute. If its group is not kept, the files that are open have it.
 struct OnComm {
+  const OfSession session;   // ends last
   KnownRanks kept;
   bool alone = false;   // nothing but this keeps the group
   std::weak_ptr<RankGroup> in_use;
 
-  OnComm() { ++all; }
+  OnComm() = default;
   OnComm(const OnComm&) = delete;
   OnComm& operator=(const OnComm&) = delete;
   ~OnComm() {
     if (alone) kept_groups().by_communicator(false);
-    --all;
   }
-  static inline std::atomic<i64> all{0};
 };
 
 std::atomic<int> known_keyval{MPI_KEYVAL_INVALID};
 
-// A session ends when all its communicators are freed. MPICH 5 then forgets its keys, and gives their numbers to others in the next session.
-void forget_session() {
+std::atomic<i64> of_sessions{0};   // objects
+
+void forget_keys() {
   int keyval = known_keyval.exchange(MPI_KEYVAL_INVALID);
   if (keyval != MPI_KEYVAL_INVALID) PMPI_Comm_free_keyval(&keyval);
   forget_types();
@@ -113,7 +113,6 @@ void forget_session() {
 int forget_known(MPI_Comm, int, void* value, void*) {
   return attempt_or(MPI_SUCCESS, [&] {
     delete static_cast<OnComm*>(value);
-    if (OnComm::all == 0 && !world_initialised()) forget_session();
     return MPI_SUCCESS;
   });
 }
@@ -124,6 +123,7 @@ int comm_keyval() {
   if (keyval != MPI_KEYVAL_INVALID) return keyval;
   PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_known, &keyval, nullptr);
   known_keyval = keyval;
+  at_finalize(AtFinalize::kKeys, forget_keys);
   return keyval;
 }
 
@@ -162,7 +162,7 @@ OnComm* find_attribute(MPI_Comm user) {
 bool is_of_world(MPI_Comm user) {
   void* value = nullptr;
   int found = 0;
-  if (!world_initialised()) return false;
+  if (!world_active()) return false;
   PMPI_Comm_get_attr(user, world_keyval(), &value, &found);
   return found != 0;
 }
@@ -262,6 +262,14 @@ Result<Found> find_or_make(MPI_Comm user, int size, RankGroupRef found) {
 }
 
 }  // namespace
+
+OfSession::OfSession() : is_(!world_active()) {
+  if (is_) ++of_sessions;
+}
+
+OfSession::~OfSession() {
+  if (is_ && --of_sessions == 0) forget_keys();
+}
 
 void mark_world() { (void)is_of_world(MPI_COMM_WORLD); }
 

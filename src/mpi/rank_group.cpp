@@ -67,7 +67,7 @@ Status find_node(MPI_Comm user, int rank, int size, OwnNode& found) {
 RankGroup::~RankGroup() {
   int finalized = 0;
   PMPI_Finalized(&finalized);
-  if (finalized) return;
+  if (finalized && !session_) return;
   counters_.reset();
   counter_files_.clear();
   if (comm_ != MPI_COMM_NULL) PMPI_Comm_free(&comm_);
@@ -76,7 +76,7 @@ RankGroup::~RankGroup() {
 void RankGroup::divide_tags() {
   int* upper = nullptr;
   int found = 0;
-  if (world_initialised()) PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &found);
+  if (world_active()) PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &upper, &found);
   const i64 tags = found ? static_cast<i64>(*upper) + 1 : 32768;
   tags_per_file_ = tags >= (1 << 24) ? 1024 : 64;
   tags_ = std::make_unique<FileNumbers>(tags / tags_per_file_, FileNumbers::Order::kInTurn);

@@ -50,6 +50,20 @@ struct GroupStart {
 // On rank 0, of `size` ranks. `offered` must be kept until make() has returned.
 GroupStart start_group(int size, OfferedMemory& offered);
 
+// Held by each object made of a session. MPICH 5 forgets its keys with the last session, and gives their numbers to others in the next one, so
+// the library forgets them with the last of these objects. (Those of the World Model it forgets in MPI_Finalize.)
+class OfSession {
+ public:
+  OfSession();
+  ~OfSession();
+  OfSession(const OfSession&) = delete;
+  OfSession& operator=(const OfSession&) = delete;
+  explicit operator bool() const { return is_; }   // false: the object is of the World Model
+
+ private:
+  const bool is_;
+};
+
 class RankGroup {
  public:
   // Collective over `user`. `start`: of rank 0. After an Error, which all ranks get, nothing else is tried.
@@ -88,6 +102,7 @@ class RankGroup {
   Status name_nodes(const std::vector<int>& leaders);
   void share(const GroupStart& start, std::shared_ptr<NodeMemory> memory);
 
+  const OfSession session_;   // ends last
   MPI_Comm comm_ = MPI_COMM_NULL;
   int rank_ = 0, size_ = 1, node_rank_ = 0, node_size_ = 1;
   i64 id_ = 0, tags_per_file_ = 0;

@@ -1,6 +1,6 @@
 // P23: a program that has sessions only, one after the other, and opens files in each. What is kept on datatypes and communicators in one session is not
-// asked for in the next, when MPICH 5 has forgotten its attributes. Other MPIs can't be initialised again. A trace is asked for, which needs no
-// MPI_COMM_WORLD.
+// asked for in the next, when MPICH 5 has forgotten its attributes, also if a file outlives the communicators of its session. Other MPIs can't be
+// initialised again. A trace is asked for, which needs no MPI_COMM_WORLD.
 #include "check.h"
 
 #if CK_HAS_SESSIONS
@@ -22,6 +22,41 @@ static void use_file(void) {
   CHECK_OK(MPI_File_close(&fh));
   MPI_Type_free(&pair);
   MPI_Type_free(&spread);
+}
+
+// MPICH 5 gives the handles of such types to others in the next session.
+static void fortran_type(int number) {
+  MPI_Datatype real;
+  MPI_File fh = ck_open(ck_fresh("f90"), MPI_MODE_CREATE | MPI_MODE_RDWR);
+  MPI_Status status;
+  char mine[64] = "0123456789abcdef", got[64] = "";
+  int bytes = 0;
+  CHECK_OK(number % 2 ? MPI_Type_create_f90_real(12, 200, &real) : MPI_Type_create_f90_real(4, 10, &real));
+  MPI_Type_size(real, &bytes);
+  CHECK_OK(MPI_File_write_at(fh, 64 * ck_rank, mine, 1, real, &status));
+  CHECK_COUNT(status, MPI_BYTE, bytes);
+  CHECK_OK(MPI_File_read_at(fh, 64 * ck_rank, got, bytes, MPI_BYTE, &status));
+  CHECK(memcmp(mine, got, (size_t)bytes) == 0);
+  CHECK_OK(MPI_File_close(&fh));
+}
+
+// A file that is used when its session has no communicator any more. Its result is checked in the next session.
+static int late_count = kInts;
+
+static void late_file(MPI_File fh) {
+  MPI_Datatype every_other;
+  MPI_Status status;
+  int mine[2 * kInts] = {0};
+  MPI_Type_vector(kInts, 1, 2, MPI_INT, &every_other);
+  MPI_Type_commit(&every_other);
+  late_count = MPI_File_write_at(fh, (MPI_Offset)sizeof mine * ck_rank, mine, 1, every_other, &status) == MPI_SUCCESS ? (int)ck_count(&status, MPI_INT) : -1;
+  MPI_File_close(&fh);
+  MPI_Type_free(&every_other);
+}
+
+static void late_file_was_written(int number) {
+  (void)number;
+  CHECK_INT(late_count, kInts);
 }
 
 static int forget(MPI_Comm comm, int keyval, void *value, void *state) {
@@ -52,9 +87,13 @@ static int a_session(int *argc, char ***argv, int number, const char *name) {
   if (number == 0) ck_init_level(argc, argv, CK_INITIALISED, NULL);
   int keyval = own_attribute();
   RUN_FOR(in_session, name, number);
+  RUN_FOR(fortran_type, name, number);
+  RUN_FOR(late_file_was_written, name, number);
   MPI_Comm_delete_attr(ck_comm, keyval);
   MPI_Comm_free_keyval(&keyval);
+  MPI_File late = ck_open(ck_fresh("late"), MPI_MODE_CREATE | MPI_MODE_RDWR);
   MPI_Comm_free(&ck_comm);
+  late_file(late);
   MPI_Session_finalize(&session);
   return 1;
 }

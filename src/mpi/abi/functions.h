@@ -58,6 +58,7 @@ int PMPI_Get_processor_name(char*, int*);
 int PMPI_Grequest_complete(MPI_Request);
 int PMPI_Grequest_start(MPI_Grequest_query_function*, MPI_Grequest_free_function*, MPI_Grequest_cancel_function*, void*, MPI_Request*);
 int PMPI_Group_free(MPI_Group*);
+int PMPI_Group_rank(MPI_Group, int*);
 int PMPI_Group_size(MPI_Group, int*);
 int PMPI_Group_translate_ranks(MPI_Group, int, const int*, MPI_Group, int*);
 int PMPI_Iallreduce(const void*, void*, int, MPI_Datatype, MPI_Op, MPI_Comm, MPI_Request*);

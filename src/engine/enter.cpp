@@ -379,7 +379,7 @@ EarlyMove repeat_early(const EngineFile& file, const Access& access, const Patte
   const bool goes_early = last.expected && file.patterns->moves_early(access.direction);
   const EarlyMove early = move_early(file, goes_early, [&] { return move_own(file, access, last.plan.get(), /*atomic=*/false); });
   if (early.may) mine.words[Repetition::kStanding] = early.moved ? Repetition::kMovedEarly : Repetition::kMayBeEarly;
-  mine.words[Repetition::kSize] = early.ns;
+  mine.words[Repetition::kSize] = early.may ? early.ns : Repetition::kMayNotBeEarly;
   return early;
 }
 
@@ -418,6 +418,7 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
   } else if (known && last->expected) {
     MERCUTIO_CO_TRY(co_await all_reduce(channel, repetition.words, Reduce::kMax));
   }
+  const bool reduced = known && (last->expected || whole);   // then `repetition` is that of all ranks
   bool repeated = known && last->expected && repetition.repeats();
   if (channel.ticket && !repeated) {
     MERCUTIO_CO_TRY(co_await gather_on_node(channel, const_bytes_of(std::span(&mine, 1))));
@@ -441,7 +442,8 @@ Task<Status> enter(const EngineFile& file, const Channel& channel, const Access&
     const bool expected = !known || gathered->repeated;
     last.emplace(mine, *std::move(gathered), expected);
   }
-  if (remembers) file.patterns->saw_exchange(access.direction);
+  const bool may = !reuses || !reduced || repetition.words[Repetition::kSize] != Repetition::kMayNotBeEarly;
+  if (remembers) file.patterns->saw_own(access.direction, /*own=*/false, may);
   agreed.mine = mine.summary;
   agreed.failed = last->all.circumstances.failed != 0;
   agreed.more = last->all.circumstances.more != 0;

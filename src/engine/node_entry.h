@@ -70,7 +70,8 @@ struct Repetition {
   // kMovedEarly: its data has been moved (engine/early.h). kMayBeEarly: it may be moved early. kChanged: more than the position has changed.
   enum Standing : i64 { kMovedEarly, kMayBeEarly, kRepeats, kChanged };
   // The distances are of ranks with data. kSize: reading: as in Circumstances; writing: whether signatures have changed; of a plan that is used
-  // again: the time of the early move. Inverse values (~) have their minimum where the values have their maximum.
+  // again: the time of the early move, or kMayNotBeEarly. Inverse values (~) have their minimum where the values have their maximum.
+  static constexpr i64 kMayNotBeEarly = INT64_MAX;
   i64 words[kWords] = {kChanged, INT64_MIN, INT64_MIN, 0, 0, -1, INT64_MIN};
 
   bool repeats() const {
@@ -156,15 +157,12 @@ class PatternMemory {
     const Early& early = early_[index(direction)];
     return !early.is_over && early.accesses >= (direction == Direction::kRead ? kReadsBeforeEarly : kWritesBeforeEarly);
   }
-  // Of each access that may have been moved early: whether all ranks have moved their own data, and whether nothing on any rank kept them from
-  // doing so early.
+  // Of each access: whether all ranks have moved their own data, and whether nothing on any rank kept them from doing so early.
   void saw_own(Direction direction, bool own, bool may) {
     Early& early = early_[index(direction)];
     if (!may && direction == Direction::kWrite && moves_early(direction)) early.is_over = true;
     early.accesses = own && may ? early.accesses + 1 : 0;
   }
-  // Of each other one.
-  void saw_exchange(Direction direction) { early_[index(direction)].accesses = 0; }
   // Of an access that was not moved as runs: whether its pattern has them.
   void saw_runs(Direction direction, bool runs) {
     Runs& last = runs_[index(direction)];

@@ -135,8 +135,9 @@ void begin_together(Operation& operation) {
 
 Result<i64> end_together(Operation& operation, Result<i64> moved) {
   if (operation.engine.comm->size() == 1) IndependentAccesses::of_process().note();
-  if (is_past_buffer(operation)) (void)operation.buffer->flush();   // what could not be written is kept: the next sync or close says so
+  const Status kept = is_past_buffer(operation) ? attempt([&] { return operation.buffer->flush(); }) : ok_status();   // meanwhile, by other threads
   if (!moved) return std::move(moved).error().of_nothing_moved();   // aggregators know of the file's bytes, not of each rank's
+  if (!kept) return kept.error();
   return moved;
 }
 

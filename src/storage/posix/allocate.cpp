@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string>
 #include <vector>
 
 #include "storage/posix/file_system.h"
@@ -62,7 +63,11 @@ Status allocate(int fd, i64 bytes) {
   if (bytes == 0) return ok_status();
   struct stat status {};
   if (::fstat(fd, &status) != 0) return error_from_errno("fstat", errno);
-  if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode))
+  if (S_ISBLK(status.st_mode)) {   // it has its blocks
+    MERCUTIO_LET(const i64 size, size_of(fd, /*ask_server=*/false));
+    return bytes <= size ? ok_status() : Status(Error{ErrorClass::kNoSpace, "the device has " + std::to_string(size) + " bytes", ENOSPC, 0, bytes});
+  }
+  if (!S_ISREG(status.st_mode))
     return Error{ErrorClass::kUnsupportedOperation, "not a regular file: there is nothing to allocate", ENODEV, 0, bytes};
   int failed = ::fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
   while (failed == EINTR) failed = allocate_undisturbed(fd, bytes);

@@ -54,11 +54,16 @@ target_link_libraries(app PRIVATE mercutio::mercutio)
 add_executable(threads threads.c)
 target_link_libraries(threads PRIVATE mercutio::omp)
 C
-cmake -S "$scratch/app" -B "$scratch/app/build" -DCMAKE_PREFIX_PATH="$prefix" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
-cmake --build "$scratch/app/build" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
-contains "$(ldd "$scratch/app/build/app")" "libmercutio"
-"$scratch/app/build/threads" "$scratch/file"
-equals "$(cat "$scratch/file")" written
+# With LIBRARY_PATH, too, which the module sets and CMake takes for the compiler's own.
+for library_path in "" "$libdir"; do
+  rm -rf "$scratch/app/build"
+  LIBRARY_PATH=$library_path cmake -S "$scratch/app" -B "$scratch/app/build" -DCMAKE_PREFIX_PATH="$prefix" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
+  LIBRARY_PATH=$library_path cmake --build "$scratch/app/build" >"$scratch/log" 2>&1 || fail "$(cat "$scratch/log")"
+  contains "$(ldd "$scratch/app/build/app")" "$libdir/libmercutio"
+  : >"$scratch/file"
+  "$scratch/app/build/threads" "$scratch/file"
+  equals "$(cat "$scratch/file")" written
+done
 
 # For OpenMP no MPI is needed, and without -fopenmp a team is one thread.
 : >"$scratch/file"

@@ -18,6 +18,10 @@
   if (void* const taken = std::malloc(bytes > 0 ? bytes : 1)) return taken;
   throw std::bad_alloc();
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {   // ASan's would not fit to this delete
+  ++mercutio::testing::allocations;
+  return std::malloc(bytes > 0 ? bytes : 1);
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 

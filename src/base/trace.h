@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/counters.h"
+#include "base/ticks.h"
 #include "base/types.h"
 
 namespace mercutio {
@@ -68,16 +69,39 @@ class TraceSink;
 struct SampledAccesses {
   std::atomic<i64> left{0};   // to be passed over before the next one is looked at
   std::atomic<i64> bytes{0};  // of those passed over since the last one that was looked at ended
+  std::atomic<i64> timed{0};  // of these, those that took() was called for, and the sum
+  std::atomic<i64> ticks{0};
   TraceSink* sink = nullptr;  // told of those that are looked at
 
   TraceSink* next(i64 more) {
-    constexpr auto kAnyOrder = std::memory_order_relaxed;
     const i64 passed_over = left.load(kAnyOrder);
     if (passed_over == 0) return sink;
-    bytes.store(bytes.load(kAnyOrder) + more, kAnyOrder);
+    add(bytes, more);
     left.store(passed_over - 1, kAnyOrder);
     return nullptr;
   }
+  void took(i64 more) {
+    if (more > 0) add(timed, 1), add(ticks, more);
+  }
+
+ private:
+  static constexpr auto kAnyOrder = std::memory_order_relaxed;
+  static void add(std::atomic<i64>& sum, i64 more) { sum.store(sum.load(kAnyOrder) + more, kAnyOrder); }
+};
+
+// Of an access that was passed over (else null): how long it takes, until the end of this.
+class TimedAccess {
+ public:
+  explicit TimedAccess(SampledAccesses* passed_over) : alike_(passed_over), begin_(passed_over ? ticks() : 0) {}
+  ~TimedAccess() {
+    if (alike_) alike_->took(ticks() - begin_);
+  }
+  TimedAccess(const TimedAccess&) = delete;
+  TimedAccess& operator=(const TimedAccess&) = delete;
+
+ private:
+  SampledAccesses* const alike_;
+  const i64 begin_;
 };
 inline constexpr i64 kSizeBuckets = 12;
 // Bucket 0 holds up to 256 bytes, each next one four times as much, the last all that is larger.
@@ -91,11 +115,14 @@ using SamplesOfAccesses = std::array<SampledAccesses, 4 * kSizeBuckets>;   // ki
 class TraceSink {
  public:
   virtual ~TraceSink() = default;
-  // The sink that records an access which begins, and the storage requests of it; null: the access is not recorded.
-  TraceSink* of_access(Direction direction, bool collective, i64 bytes_accessed) {
+  // The sink that records an access which begins, and the storage requests of it. Null: it is passed over, and one of `passed_over`.
+  TraceSink* of_access(Direction direction, bool collective, i64 bytes_accessed, SampledAccesses*& passed_over) {
     if (!samples_) return this;
     const i64 kind = (collective ? 2 : 0) + (direction == Direction::kWrite ? 1 : 0);
-    return (*samples_)[static_cast<std::size_t>(kind * kSizeBuckets + size_bucket(bytes_accessed))].next(bytes_accessed);
+    SampledAccesses& alike = (*samples_)[static_cast<std::size_t>(kind * kSizeBuckets + size_bucket(bytes_accessed))];
+    TraceSink* const sink = alike.next(bytes_accessed);
+    if (!sink) passed_over = &alike;
+    return sink;
   }
   // Whether steps, shapes and sketches are recorded; whether texts are that only readers need: the plans, and which hints are in effect;
   // whether the notes on hints are, and with them the hints.

@@ -55,9 +55,11 @@ inline bool OpenFile::is_plain(const AccessCall& call) const {
 // Nothing of the call has been checked. Once an access, before it may go on as one of this rank alone.
 OpenFile::Look OpenFile::look_at(const AccessCall& call) const {
   i64 bytes = 0;
-  if (!trace_) return {nullptr, call.collective};
+  Look look{nullptr, call.collective};
+  if (!trace_) return look;
   if (call.memory.type && __builtin_mul_overflow(call.memory.type->size(), call.memory.count, &bytes)) bytes = 0;
-  return {trace_->of_access(call.direction, call.collective, bytes), call.collective};
+  look.sink = trace_->of_access(call.direction, call.collective, bytes, look.passed_over);
+  return look;
 }
 
 Status OpenFile::check_call(const AccessCall& call, Operation& operation) const {
@@ -94,6 +96,7 @@ Status OpenFile::check_call(const AccessCall& call, Operation& operation) const 
 
 void OpenFile::prepare(AccessCall& call, Look look, Operation& operation) {
   if (look.sink && !operation.trace) begin_trace(call, look, operation);
+  operation.passed_over = look.passed_over;
   {
     std::lock_guard lock(mutex_);
     operation.hints = hints_;
@@ -385,6 +388,7 @@ bool OpenFile::is_alone(const AccessCall& call) const {
 Result<i64> OpenFile::access(AccessCall call) {
   if (!is_plain(call)) MERCUTIO_TRY(admit(call));
   const Look look = look_at(call);
+  const TimedAccess timed(look.passed_over);
   if (call.collective && !is_alone(call)) return access_with_others(call, look);
   call.collective = false;
   return access_alone(call, look);

@@ -68,6 +68,7 @@ bool OpenFile::may_run_inline(const Operation& operation) const {
 std::optional<Result<i64>> OpenFile::move_at_once(const OperationRef& operation) {
   const bool alone = !operation->collective || comm_->size() == 1;
   if (!alone || !may_run_inline(*operation)) return std::nullopt;
+  const TimedAccess timed(operation->passed_over);
   const BlockingDetector::Probe probe = blocking_.before(/*closely=*/false);
   Result<i64> moved = operation->collective ? wait_for(perform(operation)) : perform_alone(*operation);
   blocking_.after(probe);

@@ -119,10 +119,12 @@ class OpenFile final : public File {
     Operation* watched = nullptr;   // the access, if somebody is told of it
   };
 
-  // Who is told of an access, null: nobody, and whether the program asked for a collective one.
+  // Who is told of an access, null: nobody, and whether the program asked for a collective one. Which accesses it was passed over with: null, or
+  // those that are told how long it took (TimedAccess).
   struct Look {
     TraceSink* sink = nullptr;
     bool together = false;
+    SampledAccesses* passed_over = nullptr;
   };
 
   // open.cpp

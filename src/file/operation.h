@@ -48,6 +48,7 @@ struct Operation {
   // Whether the data must be staged: converted, or copied from or to a device.
   bool staged() const { return device || view->converts(); }
   // For the trace.
+  SampledAccesses* passed_over = nullptr;   // as in OpenFile::Look
   TraceSink* trace = nullptr;    // null: nobody looks at this access
   bool shared = false;           // by the shared file pointer
   bool asked_together = false;   // by a collective call, though it may be carried out alone

@@ -335,6 +335,43 @@ TEST(Tracing, AnAccessInTheBackgroundBeginsWhenItsTurnComes) {
   EXPECT_LT(times, 2.5);
 }
 
+// Looks at no access.
+class Passing final : public Tracer {
+ public:
+  std::unique_ptr<TraceSink> file(const FileFacts&) override { return std::make_unique<Sink>(*this); }
+  SamplesOfAccesses accesses;
+
+ private:
+  struct Sink final : TraceSink {
+    explicit Sink(Passing& owner) {
+      samples_ = &owner.accesses;
+      for (SampledAccesses& alike : owner.accesses) alike.left = 1000;
+    }
+    void record(const TraceEvent& event) override { EXPECT_NE(event.kind, TraceKind::kAccess); }
+  };
+};
+
+// Each once, also one that is started, and then moved at once.
+TEST(Tracing, AccessesThatArePassedOverAreTimed) {
+  Passing passing;
+  on_ranks(1, [&](Rank& rank, std::unique_ptr<Comm> comm) {
+    OpenCall call;
+    call.file_name = unique_name();
+    call.amode = kReadWrite;
+    auto file = *open_file(std::move(comm), call, Context{rank.progress.get(), &rank.datareps, &passing});
+    std::vector<std::byte> data(1000, std::byte{1});
+    for (i64 i = 0; i < 5; ++i) EXPECT_TRUE(file->access(call_of(Direction::kWrite, data, i * 1000)).ok());
+    RequestRef request = *file->start(call_of(Direction::kWrite, data, 5000), nullptr);
+    EXPECT_TRUE(request->wait().ok());
+    EXPECT_TRUE(file->close().ok());
+  });
+  const SampledAccesses& writes = passing.accesses[static_cast<std::size_t>(kSizeBuckets + size_bucket(1000))];
+  EXPECT_EQ(writes.left, 1000 - 6);
+  EXPECT_EQ(writes.bytes, 6000);
+  EXPECT_EQ(writes.timed, 6);
+  EXPECT_GT(writes.ticks, 0);
+}
+
 // A line each, whatever the name is.
 TEST(Tracing, AnOpeningHasThreeLines) {
   Listener listener;

@@ -101,7 +101,7 @@ Result<std::unique_ptr<Recorder>> Recorder::make(const RecorderOptions& options)
 }
 
 Recorder::Recorder(MappedPiece piece, const RecorderOptions& options)
-    : piece_(std::move(piece)), base_(piece_.base), header_(new (base_) PieceHeader), steady_start_ns_(now_ns()), opened_by_(options.opened_by), sampled_(options.sampled), core_time_at_start_(core_time_of_this_thread()) {
+    : piece_(std::move(piece)), base_(piece_.base), header_(new (base_) PieceHeader), steady_start_ns_(now_ns()), start_ticks_(ticks()), opened_by_(options.opened_by), sampled_(options.sampled), core_time_at_start_(core_time_of_this_thread()) {
   i64 needed = 0;
   header_->sections = sections_of(options, needed);
   header_->piece_bytes = piece_.bytes;

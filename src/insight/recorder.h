@@ -59,16 +59,20 @@ class Recorder final : public Tracer {
   void step(i64 file, i64 open, const TraceStep& step);
   i64 shape(const std::string& key, const TraceSink::ShapeMaker& make);
   bool keeps_steps() const { return header_->sections[kStepsSection].capacity > 0; }
-  // One access of `accesses` that were made; the last event is the access itself.
+  // Accesses that nobody has looked at: how many, how many of these were timed, and how long those took together (base/ticks.h).
+  struct Unseen {
+    i64 accesses = 0, bytes = 0, timed = 0, ticks = 0;
+  };
+  // One access, which stands for others; the last event is the access itself.
   struct Sample {
     std::array<FileTotals, 2> totals{};
     std::size_t place = 0;   // of the present one; the other is the last one's
     FileTotals& now() { return totals[place]; }
     const FileTotals& last() const { return totals[1 - place]; }
   };
-  void record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes);
-  // As the last one, but nobody has looked.
-  void count_unseen(i64 file, const Sample& sample, i64 accesses, i64 bytes);
+  void record_sampled(i64 file, Sample& sample, const TraceEvent& event, const Unseen& unseen);
+  // They were as the last one that was looked at.
+  void count_unseen(i64 file, const Sample& sample, const Unseen& unseen);
 
  private:
   Recorder(MappedPiece piece, const RecorderOptions& options);
@@ -82,13 +86,14 @@ class Recorder final : public Tracer {
   i64 known_slot(const std::string& name) const;
   bool opened_before(const FileFacts& facts);
   std::string library_of(const FileFacts& facts);
-  void cover(const TraceEvent& event, i64 accesses);
+  void cover(const TraceEvent& event, double times);
   i64 short_calls_ns(const TraceEvent& event);
   void add_busy(std::size_t way, i64 ns);
   void add_held(i64 ns);
   void add_lost_cores();
   bool count(FileTotals& totals, i64 file, const TraceEvent& event);
-  void add_many(i64 file, const FileTotals& once, i64 accesses, i64 bytes);
+  double ns_of(const Unseen& unseen, i64 usual_ns) const;
+  void add_many(i64 file, const FileTotals& once, i64 accesses, i64 bytes, double times);
   i64 call_number(i64 file, std::string_view name);
   bool add_text(i64 file, TextKind kind, std::string_view text);
   void add_sketch(i64 file, std::string_view text);
@@ -110,7 +115,7 @@ class Recorder final : public Tracer {
   const MappedPiece piece_;
   std::byte* base_;
   PieceHeader* header_;
-  i64 steady_start_ns_;
+  i64 steady_start_ns_, start_ticks_;
   const std::function<std::string()> opened_by_;
   const bool sampled_;
   std::unordered_map<std::string, std::string> libraries_;   // pattern of a name -> who opens such files

@@ -38,7 +38,7 @@ void Recorder::record(i64 file, const TraceEvent& event) {
   std::optional<OwnTime> own;
   if (event.kind == TraceKind::kAccess) own.emplace(*this);
   if (!count(records<FileRecord>(kFilesSection)[file].totals, file, event)) return;
-  cover(event, 1);
+  cover(event, /*times=*/1);
   add_to_bins(event);
   keep(file, event);
 }
@@ -54,18 +54,20 @@ void Recorder::add_held(i64 ns) {
   sum = std::max(sum, std::min(sum + ns, header_->last_ns));
 }
 
-// The time that several have in common counts once. `accesses` were made, one after the other, and this is one of them.
-void Recorder::cover(const TraceEvent& event, i64 accesses) {
+static i64 times_as_long(double times, i64 ns) { return static_cast<i64>(times * static_cast<double>(ns) + 0.5); }
+
+// The time that several have in common counts once. Others like this one were made, one after the other; with them it took `times` as long.
+void Recorder::cover(const TraceEvent& event, double times) {
   const bool access = event.kind == TraceKind::kAccess;
   const bool file = is_of_the_file(event.kind) || event.kind == TraceKind::kBlocked;
   if (access) {
     const std::size_t way = event.access->direction == Direction::kWrite ? 1 : 0;
-    add_busy(way, accesses * busy_[way].add(event.start_ns, event.end_ns));
+    add_busy(way, times_as_long(times, busy_[way].add(event.start_ns, event.end_ns)));
   }
   if (!file && !(access && event.access->waited)) return;
   if (event.kind != TraceKind::kSize && event.kind != TraceKind::kSetting) idle_since_ns_ = std::max(idle_since_ns_, event.end_ns - steady_start_ns_);
   const i64 fresh = held_.add(event.start_ns, event.end_ns);
-  add_held(is_of_short_calls(event) ? short_calls_ns(event) : accesses * fresh);
+  add_held(is_of_short_calls(event) ? short_calls_ns(event) : times_as_long(times, fresh));
   if (is_of_short_calls(event)) short_calls_until_ns_[event.kind == TraceKind::kSize ? 0 : 1] = event.end_ns;
 }
 
@@ -75,34 +77,50 @@ i64 Recorder::short_calls_ns(const TraceEvent& event) {
   return std::max(ns, std::min(event.pieces * ns, event.end_ns - std::max(before, steady_start_ns_)));
 }
 
-void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, i64 accesses, i64 bytes) {
+// Those that were timed took as long as they did, and each of the others `usual_ns`.
+double Recorder::ns_of(const Unseen& unseen, i64 usual_ns) const {
+  const double others = static_cast<double>(std::max<i64>(0, unseen.accesses - unseen.timed)) * static_cast<double>(usual_ns);
+  if (unseen.ticks <= 0) return others;
+  const auto passed_ns = static_cast<double>(now_ns() - steady_start_ns_), passed = static_cast<double>(ticks() - start_ticks_);
+  return passed > 0 ? others + std::min(passed_ns, static_cast<double>(unseen.ticks) / passed * passed_ns) : others;
+}
+
+void Recorder::record_sampled(i64 file, Sample& sample, const TraceEvent& event, const Unseen& unseen) {
   std::lock_guard lock(mutex_);
   const FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
   FileTotals& now = sample.now();
   now.block_bytes = totals.block_bytes;
   now.stripe_bytes = totals.stripe_bytes;
   count(now, file, event);
-  cover(event, accesses);
+  const i64 ns = std::max<i64>(1, event.end_ns - event.start_ns);
+  const double times = 1 + ns_of(unseen, ns) / static_cast<double>(ns);
+  cover(event, times);
   if (event.kind != TraceKind::kAccess) return;
-  add_many(file, now, accesses, event.bytes > 0 ? bytes : 0);
+  add_many(file, now, 1 + unseen.accesses, event.bytes > 0 ? event.bytes + unseen.bytes : 0, times);
   sample.place = 1 - sample.place;
   sample.now() = FileTotals();
 }
 
-void Recorder::count_unseen(i64 file, const Sample& sample, i64 accesses, i64 bytes) {
+void Recorder::count_unseen(i64 file, const Sample& sample, const Unseen& unseen) {
   std::lock_guard lock(mutex_);
   const FileTotals& last = sample.last();
-  add_many(file, last, accesses, bytes);
-  for (std::size_t i = 0; i < last.classes.size(); ++i) add_busy(i % 2, accesses * last.classes[i].ns);
-  add_held(accesses * last.held_ns());
+  if (unseen.ticks > 0) header_->last_ns = std::max(header_->last_ns, now_ns() - steady_start_ns_);
+  i64 ns = 0;
+  for (const ClassTotals& part : last.classes) ns += part.ns;
+  const double times = ns_of(unseen, ns) / static_cast<double>(std::max<i64>(1, ns));
+  add_many(file, last, unseen.accesses, unseen.bytes, times);
+  for (std::size_t i = 0; i < last.classes.size(); ++i) add_busy(i % 2, times_as_long(times, last.classes[i].ns));
+  add_held(times_as_long(times, last.held_ns()));
 }
 
-void Recorder::add_many(i64 file, const FileTotals& once, i64 accesses, i64 bytes) {
+// What one did, for `accesses` that took `times` as long together.
+void Recorder::add_many(i64 file, const FileTotals& once, i64 accesses, i64 bytes, double times) {
   FileTotals& totals = records<FileRecord>(kFilesSection)[file].totals;
-  const bool as_it_is = accesses == 1 && std::all_of(once.classes.begin(), once.classes.end(), [&](const ClassTotals& part) { return part.calls == 0 || part.bytes == bytes; });
+  const bool as_it_is = accesses == 1 && times == 1 && std::all_of(once.classes.begin(), once.classes.end(), [&](const ClassTotals& part) { return part.calls == 0 || part.bytes == bytes; });
   if (as_it_is) return totals.add(once);
   FileTotals many = once;
   if (accesses > 1) many.multiply(static_cast<double>(accesses));
+  many.stretch(times / static_cast<double>(accesses));
   for (ClassTotals& part : many.classes) {
     if (part.calls == 0 || part.bytes == bytes) continue;
     if (part.bytes > 0) part.piece_bytes = static_cast<i64>(static_cast<double>(part.piece_bytes) / static_cast<double>(part.bytes) * static_cast<double>(bytes) + 0.5);
@@ -232,7 +250,7 @@ void Recorder::add_access(FileTotals& totals, i64 file, const TraceEvent& event)
     totals.adapted_hole_bytes += counters.hole_bytes;
   }
   const i64 between = event.start_ns - last_end_ns_[place];
-  if (between > 0 && between < kBetweenNs) totals.between_ns += between;
+  if (!sampled_ && between > 0 && between < kBetweenNs) totals.between_ns += between;
   last_end_ns_[place] = event.end_ns;
   if (!facts.waited) ++totals.unwaited_calls, totals.unwaited_ns += ns, totals.unwaited_class_ns[static_cast<std::size_t>(&part - totals.classes.data())] += ns;
   if (event.offset >= 0) {

@@ -1,7 +1,8 @@
 // What a recorder learns of an open file where nobody has asked for a trace: short accesses cost hardly more than without. Of those of one
 // kind and about one size, some are looked at, and each counts for itself and for those passed over before it (a stratified sample,
 // Cochran, Sampling Techniques, 5). How many are passed over depends on how long the last one took, so that looking takes a fixed part
-// of the time of all, and is drawn at random, so that it has no period in common with what the program does. Long accesses are all looked at.
+// of the time of all, and is drawn at random, so that it has no period in common with what the program does. Long accesses are all looked at. What
+// was passed over is timed by a counter of the processor (base/ticks.h): a long one among many short ones is not a matter of luck.
 #include <algorithm>
 #include <memory>
 
@@ -34,8 +35,7 @@ class SampledSink final : public TraceSink {
     accesses.sink = this;
   }
   ~SampledSink() override {
-    const i64 unseen = passed_over();
-    if (sample_ && unseen > 0) recorder_->count_unseen(file_, *sample_, unseen, accesses_->bytes);
+    if (sample_ && passed_over() > 0) recorder_->count_unseen(file_, *sample_, unseen());
   }
   bool keeps_steps() const override { return false; }
   bool keeps_texts() const override { return false; }
@@ -43,7 +43,7 @@ class SampledSink final : public TraceSink {
     std::lock_guard lock(mutex_);
     if (!sample_) sample_ = std::make_unique<Recorder::Sample>();
     const bool access = event.kind == TraceKind::kAccess;
-    recorder_->record_sampled(file_, *sample_, event, 1 + passed_over(), access ? event.bytes + accesses_->bytes.exchange(0) : 0);
+    recorder_->record_sampled(file_, *sample_, event, access ? unseen() : Recorder::Unseen{});
     if (!access) return;
     const i64 usual = std::min(kWorthNs / std::max<i64>(1, event.end_ns - event.start_ns), kMostPassedOver / 2);
     drawn_ = usual > 0 ? dice_.up_to(2 * usual) : 0;
@@ -52,6 +52,7 @@ class SampledSink final : public TraceSink {
 
  private:
   i64 passed_over() const { return drawn_ - accesses_->left; }
+  Recorder::Unseen unseen() { return {passed_over(), accesses_->bytes.exchange(0), accesses_->timed.exchange(0), accesses_->ticks.exchange(0)}; }
 
   std::mutex mutex_;   // accesses that were started may end side by side
   Recorder* recorder_ = nullptr;

@@ -1,6 +1,9 @@
 // Where few of many short accesses are looked at: counts and bytes are exact, times are near.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "insight/job.h"
 #include "insight/recorder.h"
 
@@ -40,7 +43,9 @@ void end_access(TraceSink* sink, i64 bytes, i64 ns, bool collective = false, i64
 
 // As an open file tells of it. True: it was looked at.
 bool access(TraceSink& file, i64 bytes, i64 ns, bool collective = false, i64 start = 0) {
-  TraceSink* const sink = file.of_access(Direction::kWrite, collective, bytes);
+  SampledAccesses* passed_over = nullptr;
+  TraceSink* const sink = file.of_access(Direction::kWrite, collective, bytes, passed_over);
+  EXPECT_EQ(sink == nullptr, passed_over != nullptr);
   if (sink) end_access(sink, bytes, ns, collective, start);
   return sink != nullptr;
 }
@@ -88,6 +93,44 @@ TEST(RecorderSamples, EveryLongOrLargeOneCounts) {
   EXPECT_EQ(totals.of(Direction::kWrite, true).ns, 5 * 300'000);
 }
 
+// A write of 64 bytes that takes as long as `body`, whoever looks.
+template <class Body>
+void timed_access(TraceSink& file, Body body) {
+  SampledAccesses* passed_over = nullptr;
+  TraceSink* const sink = file.of_access(Direction::kWrite, /*collective=*/false, 64, passed_over);
+  const i64 start = now_ns();
+  const TimedAccess timed(passed_over);
+  body();
+  if (sink) end_access(sink, 64, now_ns() - start, /*collective=*/false, start);
+}
+
+// Among many short ones of the same size, where most are passed over, the last of them at the end.
+TEST(RecorderSamples, LongOnesThatArePassedOverCount) {
+  const auto recorder = make();
+  i64 long_ns = 0;
+  const i64 begin = now_ns();
+  {
+    auto file = recorder->file(named("data"));
+    for (i64 i = 0; i < 20'001; ++i) {
+      const i64 start = now_ns();
+      timed_access(*file, [i] {
+        if (i % 2000 == 1000 || i == 20'000) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      });
+      if (now_ns() - start >= 10'000'000) long_ns += now_ns() - start;
+    }
+  }
+  const i64 all_ns = now_ns() - begin;
+  const auto traces = parse_trace(recorder->snapshot({}));
+  ASSERT_TRUE(traces.ok());
+  FileTotals totals = totals_of(*recorder);
+  const ClassTotals& writes = totals.of(Direction::kWrite, false);
+  EXPECT_EQ(writes.calls, 20'001);
+  for (const i64 ns : {writes.ns, 2 * totals.storage[1].ns, traces->front().header.held_ns, traces->front().header.busy_ns[1]}) {
+    EXPECT_GE(static_cast<double>(ns), 0.95 * static_cast<double>(long_ns));
+    EXPECT_LE(static_cast<double>(ns), 1.05 * static_cast<double>(all_ns));
+  }
+}
+
 // Those of one stratum may differ in size, also where a single one is passed over.
 TEST(RecorderSamples, BytesAreExactWhereFewArePassedOver) {
   const auto recorder = make();
@@ -115,7 +158,8 @@ TEST(RecorderSamples, BytesAreExactWhereAccessesOverlap) {
     auto file = recorder->file(named("data"));
     for (i64 round = 0; round < 100; ++round) {
       std::vector<TraceSink*> started;
-      for (i64 i = 0; i < 64; ++i) started.push_back(file->of_access(Direction::kWrite, /*collective=*/false, 1024));
+      SampledAccesses* passed_over = nullptr;   // nobody times them
+      for (i64 i = 0; i < 64; ++i) started.push_back(file->of_access(Direction::kWrite, /*collective=*/false, 1024, passed_over));
       for (TraceSink* const sink : started) {
         if (sink) end_access(sink, 1024, 50'000);
       }
@@ -175,7 +219,8 @@ TEST(RecorderSamples, OfTextsTheNotesAreKept) {
   auto file = recorder->file(named("data"));
   file->note("notes", "cb_nodes=1 (of the program): applied");
   file->note("hints", "cb_nodes=1");
-  TraceSink* const looking = file->of_access(Direction::kWrite, /*collective=*/true, 64);
+  SampledAccesses* passed_over = nullptr;
+  TraceSink* const looking = file->of_access(Direction::kWrite, /*collective=*/true, 64, passed_over);
   EXPECT_FALSE(looking->keeps_texts());
   looking->record(TraceEvent{TraceKind::kPlan, now_ns(), now_ns(), 0, -1, "made"});
   end_access(looking, 64, 1'000'000, /*collective=*/true);

@@ -81,6 +81,19 @@ void FileTotals::multiply(double times) {
 
 #undef MERCUTIO_MULTIPLY
 
+void FileTotals::stretch(double times) {
+  const auto stretch_one = [times](i64& ns) { ns = static_cast<i64>(static_cast<double>(ns) * times + 0.5); };
+  for (i64* const ns : {&unwaited_ns, &lock_ns}) stretch_one(*ns);
+  std::for_each(unwaited_class_ns.begin(), unwaited_class_ns.end(), stretch_one);
+  for (ClassTotals& part : classes) {
+    stretch_one(part.ns);
+    std::for_each(part.phase_ns.begin(), part.phase_ns.end(), stretch_one);
+  }
+  for (StorageTotals& part : storage) {
+    for (i64* const ns : {&part.ns, &part.large_ns}) stretch_one(*ns);
+  }
+}
+
 i64 FileTotals::calls() const {
   i64 sum = 0;
   for (const ClassTotals& one : classes) sum += one.calls;

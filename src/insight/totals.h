@@ -88,6 +88,7 @@ struct FileTotals {
   }
   void add(const FileTotals& other);  // of another rank or period
   void multiply(double times);        // scales all sums
+  void stretch(double times);         // scales the times of accesses and of their storage requests
   // Over all classes.
   i64 calls() const;
   i64 bytes() const;

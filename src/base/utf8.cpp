@@ -90,9 +90,14 @@ std::string padded(std::string text, i64 columns) {
 }
 
 std::string last_columns(const std::string& text, i64 columns) {
-  if (text_columns(text) <= columns) return text;
+  i64 left = text_columns(text);
+  if (left <= columns) return text;
   std::string_view end = text;
-  while (!end.empty() && text_columns(end) > columns - 3) end.remove_prefix(std::max<std::size_t>(1, utf8_character(end)));
+  while (!end.empty() && left > columns - 3) {
+    const std::size_t size = std::max<std::size_t>(1, utf8_character(end));
+    left -= text_columns(end.substr(0, size));
+    end.remove_prefix(size);
+  }
   return "..." + std::string(end);
 }
 

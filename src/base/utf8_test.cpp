@@ -46,6 +46,7 @@ TEST(Utf8, NothingIsCutInTheMiddleOfACharacter) {
   EXPECT_EQ(last_columns("\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc\u00fc", 5), "...\u00fc\u00fc");
   EXPECT_EQ(last_columns("\u5c71\u5c71\u5c71\u5c71", 6), "...\u5c71") << "two columns each";
   EXPECT_EQ(last_columns("abcdefgh", 6), "...fgh");
+  EXPECT_EQ(last_columns(std::string(2'000'000, 'x') + "yz", 6), "...xyz") << "at once, and not in hours";
 }
 
 }  // namespace

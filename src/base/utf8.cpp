@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace mercutio {
 namespace {
@@ -63,15 +64,47 @@ std::string_view last_bytes(std::string_view text, std::size_t most) {
   return text;
 }
 
-std::string printable(std::string_view text) {
+// The byte for which \xHH at the front stands; -1: it is something else.
+static int escaped_byte(std::string_view text) {
+  if (text.size() < 4 || text[0] != '\\' || text[1] != 'x') return -1;
+  unsigned value = 0;
+  const auto [stop, error] = std::from_chars(text.data() + 2, text.data() + 4, value, 16);
+  return error == std::errc() && stop == text.data() + 4 ? static_cast<int>(value) : -1;
+}
+
+template <class Shown>
+static std::string with_escapes(std::string_view text, Shown shown) {
+  constexpr char kDigits[] = "0123456789abcdef";
   std::string out;
   while (!text.empty()) {
     const std::size_t size = utf8_character(text);
     const std::string_view one = text.substr(0, std::max<std::size_t>(1, size));
-    out += size == 0 ? "?" : is_in(kControls, code_of(one)) ? " " : one;
+    const auto byte = static_cast<unsigned char>(text[0]);
+    if (size == 0 || escaped_byte(text) >= 0)
+      out += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    else
+      out += shown(one);
     text.remove_prefix(one.size());
   }
   return out;
+}
+
+std::string escaped_bytes(std::string_view text) {
+  return with_escapes(text, [](std::string_view one) { return one; });
+}
+
+std::string unescaped_bytes(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const int byte = escaped_byte(text);
+    out += byte >= 0 ? static_cast<char>(byte) : text[0];
+    text.remove_prefix(byte >= 0 ? 4 : 1);
+  }
+  return out;
+}
+
+std::string printable(std::string_view text) {
+  return with_escapes(text, [](std::string_view one) { return is_in(kControls, code_of(one)) ? std::string_view(" ") : one; });
 }
 
 i64 text_columns(std::string_view text) {

@@ -14,8 +14,10 @@ std::size_t utf8_character(std::string_view text);
 // The first characters of a text that are whole, of at most `most` bytes, and the last ones.
 std::string_view first_bytes(std::string_view text, std::size_t most);
 std::string_view last_bytes(std::string_view text, std::size_t most);
-// On one line and as it looks: each control character, also those that change the direction of text, is a blank, and each byte that is no text
-// a question mark. For whatever prints names.
+// Each byte that is no text as \xHH. So that this stands for nothing else, a backslash before an x and two hexadecimal digits is \x5c. And back.
+std::string escaped_bytes(std::string_view text);
+std::string unescaped_bytes(std::string_view text);
+// The same, on one line and as it looks: each control character, also those that change the direction of text, is a blank. For whatever prints names.
 std::string printable(std::string_view text);
 // Columns of a terminal: accents take none, and letters of East Asia two. A byte that is no text takes one.
 i64 text_columns(std::string_view text);

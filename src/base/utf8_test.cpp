@@ -26,8 +26,20 @@ TEST(Utf8, NothingPrintableMovesTheCursor) {
   EXPECT_EQ(printable("a\x1b[2Jb\nc\x7f" "d"), "a [2Jb c d");
   EXPECT_EQ(printable("a\u009b2J\u009d0;x\u0085" "b"), "a 2J 0;x b") << "as ESC and a character, in one";
   EXPECT_EQ(printable("a\u202e" "b\u2066" "c\u200f\u061c\u2028"), "a b c   ");
-  EXPECT_EQ(printable("a\xFF\xC3"), "a??");
+  EXPECT_EQ(printable("a\xFF\xC3"), "a\\xff\\xc3");
   EXPECT_EQ(printable(std::string_view("\0x", 2)), " x");
+}
+
+// No two names look alike.
+TEST(Utf8, BytesThatAreNoTextAreEscaped) {
+  const std::pair<const char*, const char*> names[] = {{"bad\xFF\xFE.dat", R"(bad\xff\xfe.dat)"}, {R"(bad\xff\xfe.dat)", R"(bad\x5cxff\x5cxfe.dat)"},
+                                                       {"bad\u00ff\u00fe.dat", "bad\u00ff\u00fe.dat"}, {R"(a\b\x1\\xg0)", R"(a\b\x1\\xg0)"},
+                                                       {R"(\\x41\)", R"(\\x5cx41\)"}, {"\xed\xa0\x80", R"(\xed\xa0\x80)"}, {R"(\x+1)", R"(\x+1)"}};
+  for (const auto& [name, shown] : names) {
+    EXPECT_EQ(escaped_bytes(name), shown);
+    EXPECT_EQ(printable(name), shown);
+    EXPECT_EQ(unescaped_bytes(shown), name);
+  }
 }
 
 TEST(Utf8, ColumnsAreThoseOfATerminal) {

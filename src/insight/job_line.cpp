@@ -21,7 +21,7 @@ std::string json_text(std::string_view text) {
       out += '\\', out += text[0];
     } else if (c < 32 || c == 127 || size == 0) {
       char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", c);
+      std::snprintf(code, sizeof code, size == 0 ? "\\\\x%02x" : "\\u%04x", c);
       out += code;
     } else {
       out += text.substr(0, size);
@@ -49,7 +49,7 @@ class Line {
     text_ += '"' + std::string(name) + "\":";
     fresh_ = true;
   }
-  void put(const char* name, std::string_view value) { add(name, json_text(value)); }
+  void put(const char* name, std::string_view value) { add(name, json_text(escaped_bytes(value))); }
   void put(const char* name, i64 value) { add(name, std::to_string(value)); }
   void put_flag(const char* name, bool value) { add(name, value ? "true" : "false"); }
   void put(const char* name, double value) {

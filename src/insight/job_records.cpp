@@ -3,6 +3,8 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace mercutio {
 namespace {
 
@@ -29,7 +31,7 @@ class Reader {
       if (at_ < end_ && *at_ == '\\') value += escaped();
     }
     (void)(at_ < end_ ? ++at_ : fail());
-    return value;
+    return value.find("\\x") == std::string::npos ? value : unescaped_bytes(value);
   }
   double number() {
     double value = 0;

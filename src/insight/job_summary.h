@@ -70,7 +70,7 @@ struct JobIdentity {
   std::string job, user;
   i64 uid = 0;
 };
-// In quotes. Bytes that are no UTF-8 are shown as those of Latin 1.
+// In quotes. Bytes that are no UTF-8 are shown as in escaped_bytes() (base/utf8.h), which a name must go through before.
 std::string json_text(std::string_view text);
 std::string job_line(const JobSummary& summary, const RankTrace& first, const JobIdentity& identity);
 

@@ -197,10 +197,10 @@ TEST(JobSummary, ALineIsReadBack) {
 }
 
 TEST(JobSummary, WhatIsNoCharacterBecomesSomethingThatIs) {
-  const std::pair<const char*, const char*> texts[] = {{"\xed\xa0\x80", R"("\u00ed\u00a0\u0080")"},   // half a pair of UTF-16
-                                                       {"\xe0\x80\xaf", R"("\u00e0\u0080\u00af")"},   // "/" in three bytes
-                                                       {"\xf0\x80\x80\xaf", R"("\u00f0\u0080\u0080\u00af")"},
-                                                       {"\xf4\x90\x80\x80", R"("\u00f4\u0090\u0080\u0080")"},
+  const std::pair<const char*, const char*> texts[] = {{"\xed\xa0\x80", R"("\\xed\\xa0\\x80")"},   // half a pair of UTF-16
+                                                       {"\xe0\x80\xaf", R"("\\xe0\\x80\\xaf")"},   // "/" in three bytes
+                                                       {"\xf0\x80\x80\xaf", R"("\\xf0\\x80\\x80\\xaf")"},
+                                                       {"\xf4\x90\x80\x80", R"("\\xf4\\x90\\x80\\x80")"},
                                                        {"\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80", "\"\xed\x9f\xbf\xf4\x8f\xbf\xbf\xe0\xa0\x80\""}};
   for (const auto& [text, json] : texts) EXPECT_EQ(json_text(text), json);
 }
@@ -213,6 +213,7 @@ TEST(JobRecords, PairsOfUtf16AreOneCharacterAndHalvesAreNone) {
   EXPECT_EQ(user(R"(\ud83d\ude00)"), "\xf0\x9f\x98\x80");
   EXPECT_EQ(user(R"(a\ud83db)"), "a\xef\xbf\xbd" "b");
   EXPECT_EQ(user(R"(\ude00)"), "\xef\xbf\xbd");
+  EXPECT_EQ(user(R"(a\\xff\\x5cxff)"), "a\xff\\xff") << "bytes that are no text";
   EXPECT_EQ(user(R"(\ud83d\u0041)"), "\xef\xbf\xbd" "A");
   EXPECT_EQ(user(R"(\ud83d\u12)"), "no record");
 }

@@ -52,6 +52,20 @@ contains "$("$MERCUTIO" jobs one)" "4 rank hours, 12.5 % of them in I/O; remedie
 contains "$("$MERCUTIO" jobs one)" "<= 1"
 contains "$("$MERCUTIO" jobs one --json)" '"lost_rank_hours":0,"most_rank_hours":1'
 
+# Names of any length, and of bytes that are no text.
+mkdir long
+printf '{"format":"mercutio-job","version":1,"user":"u","program":"%s","ranks":4,"start":1,"seconds":10,"findings":[],"files":[],"uid":%s}\n' \
+  "$(head -c 200000 /dev/zero | tr '\0' x)end" "$(id -u)" >long/a.mjob
+contains "$(timeout 20 "$MERCUTIO" jobs long)" "...xxx"
+timeout 20 "$MERCUTIO" jobs long --html page.html
+mkdir bytes
+printf '{"format":"mercutio-job","version":1,"user":"u","program":"%s","ranks":4,"start":1,"seconds":10,"findings":[],"files":[],"uid":%s}\n' \
+  'bad\\xff\\x5cxfe' "$(id -u)" >bytes/a.mjob
+contains "$("$MERCUTIO" jobs bytes)" 'bad\xff\x5cxfe '
+contains "$("$MERCUTIO" jobs bytes --json)" '"bad\\xff\\x5cxfe"'
+"$MERCUTIO" jobs bytes --html page.html
+contains "$(cat page.html)" '>bad\xff\x5cxfe<'
+
 # What is none, or somebody has put there.
 mkdir odd odd/folder.mjob
 echo '{"format":"mercutio-job"' >odd/cut.mjob

@@ -42,6 +42,19 @@ contains "$("$MERCUTIO" report "$trace" --json --events 0)" '"small_writes"'
 equals "$("$MERCUTIO" report "$trace" --json --events 1 | grep -o '"events":\[\["' | wc -l)" 1   # though opens and closes are in all samples
 [ ! -e "$trace.pieces" ] || fail "pieces are left behind"
 
+# Bytes that are no text appear alike in all forms.
+options=(--trace=bytes.mtrace --report=bytes.txt)
+run small_writes $'bad\xff\xfe.dat' >out 2>err
+contains "$(cat bytes.txt)" 'bad\xff\xfe.dat: '
+contains "$("$MERCUTIO" report bytes.mtrace --csv)" ',"bad\xff\xfe.dat",'
+contains "$("$MERCUTIO" report bytes.mtrace --stats)" 'bad\xff\xfe.dat'
+contains "$("$MERCUTIO" report bytes.mtrace --json)" '"name":"bad\\xff\\xfe.dat"'
+contains "$("$MERCUTIO" report bytes.mtrace --json)" '   bad\\xff\\xfe.dat: '   # in the verdict
+if [ -n "$(python_for_reports)" ]; then
+  "$MERCUTIO" report bytes.mtrace -o bytes.html
+  contains "$(cat bytes.html)" '<h3>bad\xff\xfe.dat</h3>'
+fi
+
 # A name that is no text, with a control of terminals, and one whose end begins in the middle of a character.
 long="$scratch/$(printf 'ü%.0s' {1..100})"
 mkdir "$long"

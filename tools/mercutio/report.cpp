@@ -42,7 +42,9 @@ class Json {
     fresh_ = true;
     return *this;
   }
-  void value(const std::string& text) {
+  void value(const std::string& text) { put(escaped_bytes(text)); }
+  // As it is: bytes that are no text are escaped already.
+  void put(const std::string& text) {
     separate();
     std::fputs(json_text(text).c_str(), out_);
   }
@@ -337,7 +339,7 @@ void print_json(std::FILE* out, const Job& job, i64 events) {
   json.key("crowded").value(is_crowded(job));
   json.key("pattern").value(pattern_hash(job));
   put_run(json, job);
-  json.key("verdict").value(verdict(job));
+  json.key("verdict").put(verdict(job));
   put_failed_opens(json, job);
   put_findings(json, job);
   put_files(json, job);

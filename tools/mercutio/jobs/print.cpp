@@ -125,9 +125,9 @@ std::string jobs_json(const JobsSummary& summary, const Records& records) {
     return std::string(text);
   };
   const auto row_of = [&](const JobsRow& row) {
-    return "{\"name\":" + json_text(row.name) + ",\"jobs\":" + std::to_string(row.jobs) + ",\"bytes\":" + std::to_string(row.bytes) + ",\"rank_hours\":" +
+    return "{\"name\":" + json_text(escaped_bytes(row.name)) + ",\"jobs\":" + std::to_string(row.jobs) + ",\"bytes\":" + std::to_string(row.bytes) + ",\"rank_hours\":" +
            number(row.rank_hours) + ",\"io_rank_hours\":" + number(row.io_rank_hours) + ",\"lost_rank_hours\":" + number(row.lost_rank_hours) + ",\"most_rank_hours\":" + number(row.most_rank_hours) + ",\"worst\":" +
-           json_text(row.worst) + "}";
+           json_text(escaped_bytes(row.worst)) + "}";
   };
   std::string out = "{\"jobs\":" + std::to_string(summary.jobs) + ",\"users\":" + std::to_string(summary.users) + ",\"first\":" + std::to_string(summary.first) +
                     ",\"last\":" + std::to_string(summary.last) + ",\"foreign\":" + std::to_string(records.foreign) + ",\"damaged\":" + std::to_string(records.damaged) +

@@ -345,32 +345,39 @@ static std::vector<double> spare_seconds(const std::vector<MeetingRanks>& groups
 }
 
 static Held held_of(const std::vector<double>& own, const std::vector<double>& spare) {
-  constexpr double kNextToNone = 0.1;
-  double seen = own.empty() ? 0 : std::numeric_limits<double>::max(), unseen = 0, least = seen, most = 0;
+  double seen = own.empty() ? 0 : std::numeric_limits<double>::max(), unseen = 0;
   for (std::size_t rank = 0; rank < own.size(); ++rank) {
     seen = std::min(seen, own[rank] + spare[rank]);
     unseen = std::max(unseen, own[rank] - spare[rank]);
-    least = std::min(least, own[rank]), most = std::max(most, own[rank]);
   }
-  return {std::max(seen, unseen), 2 * seen < unseen && least < kNextToNone * most};
+  return {std::max(seen, unseen), 2 * seen < unseen};
+}
+
+// Whether a rank has next to nothing of what another one has.
+static bool some_have_none(const std::vector<double>& values) {
+  constexpr double kNextToNone = 0.1;
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  return !values.empty() && *least < kNextToNone * *most;
 }
 
 // What makes ranks late is what they do between collective calls. What even the rank waits that waits least is due to ranks that are late in
 // turns, and so to such accesses in the part that they have of all that. A rank that waits longer has time to spare: without the accesses the run
 // is shorter by what the rank has of both that has least of them. As much as its accesses take longer than its time to spare, others may wait
 // for it unseen.
-Held seconds_held(const Job& job, const JobFile& file, const std::function<double(const FileTotals&)>& seconds) {
+Held seconds_held(const Job& job, const JobFile& file, const OfRank& seconds, const OfRank& amount) {
   const std::vector<MeetingRanks> groups = meetings_of(file);
-  std::vector<double> own(file.by_rank.size()), spare = spare_seconds(groups, own.size());
+  std::vector<double> own(file.by_rank.size()), amounts(own.size()), spare = spare_seconds(groups, own.size());
   for (const MeetingRanks& group : groups) {
     const double in_turns = least_late(group.files);
     for (std::size_t rank = 0; rank < own.size(); ++rank) {
       const FileTotals& one = group.files.by_rank[rank];
       const double mine = seconds(one), waited = has_met(one) ? in_turns : 0;
       own[rank] += mine + waited * part_of_time_between(one, mine);
+      amounts[rank] += amount(one);
     }
   }
-  const Held held = held_of(own, spare);
+  Held held = held_of(own, spare);
+  held.at_most = held.at_most && some_have_none(own) && some_have_none(amounts);
   if (!held.at_most) return held;
   // They may wait in calls on another file.
   for (const JobFile& other : job.files) {
@@ -417,12 +424,6 @@ double seconds_with_turns(const Job& job, const ClassTotals& together, double se
   for (const Phase phase : {Phase::kArrive, Phase::kWait, Phase::kAgree}) waits += together.phase_ns[static_cast<std::size_t>(phase)];
   const double work = seconds_of(together.ns - waits);
   return work <= 0 ? seconds : seconds + std::min(seconds_of(waits) * std::min(1.0, seconds / work), seconds * (crowding(job) - 1));
-}
-
-double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction) {
-  const double most = seconds_of(one.last_ns - one.first_ns - one.held_ns());   // in a gap where the rank lost its core, that's no gap any more
-  const double gaps = std::min(seconds_of(one.between_ns) * crowding(job), most) - job.recording * crowding(job);
-  return seconds_of(of(one, direction, false).ns) + std::max(0.0, gaps);
 }
 
 double seconds_collected(const Job& job, double bytes) {

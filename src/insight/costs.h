@@ -98,15 +98,14 @@ double seconds_with_turns(const Job& job, const ClassTotals& together, double se
 double waits_in_turns(const JobFile& file, double seconds);
 // The cost of independent accesses to the run, with the waiting that they cause in collective calls, on any file. A rank that is late for another
 // reason makes others wait as well: that is no part of it. `at_most`: some ranks neither have such accesses nor are seen to wait for those that
-// have; what they do meanwhile may take as long.
+// have; what they do meanwhile may take as long. `amount`: of these accesses, such as their number. A rank with as many has such accesses,
+// however short they are.
 struct Held {
   double seconds = 0;
   bool at_most = false;
 };
-Held seconds_held(const Job& job, const JobFile& file, const std::function<double(const FileTotals&)>& seconds);
-// The time of a rank's independent accesses, including the gaps between accesses that follow each other at once, where the rank may
-// lose its core. Excludes the cost of tracing.
-double seconds_with_gaps(const Job& job, const FileTotals& one, Direction direction);
+using OfRank = std::function<double(const FileTotals&)>;
+Held seconds_held(const Job& job, const JobFile& file, const OfRank& seconds, const OfRank& amount);
 // The time in which one rank gets `bytes` of all ranks' data: over the network, or by copies in memory.
 double seconds_collected(const Job& job, double bytes);
 

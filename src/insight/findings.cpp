@@ -21,6 +21,13 @@ struct Match {
   Detection detection;
 };
 
+// I/O, of the rank that it held longest.
+double longest_held(const Job& job) {
+  double longest = 0;
+  for (std::size_t i = 0; i < job.traces.size(); ++i) longest = std::max(longest, job.held_seconds(i));
+  return longest;
+}
+
 double best_of(const Detection& detection) {
   double best = 0;
   for (const Option& one : detection.options) best = std::max(best, one.saved);
@@ -110,9 +117,9 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
   }
   const double run = run_seconds(job);
   const auto factor_of = [run](double seconds) { return run > 0 ? run / (run - seconds) : 1; };
-  const double best = std::min(best_of(detection) * job.held_part, 0.98 * run);
+  const double most = std::min(rule.beyond_io ? run : longest_held(job), 0.98 * run), best = std::min(best_of(detection) * job.held_part, most);
   for (const Option& option : detection.options) {
-    const double seconds = std::min(option.saved * job.held_part, 0.98 * run), factor = factor_of(seconds);
+    const double seconds = std::min(option.saved * job.held_part, most), factor = factor_of(seconds);
     if (seconds < 0 || (seconds == 0 && best > 0) || (!gains(factor) && gains(factor_of(best)))) continue;
     finding.remedies.push_back(Remedy{option.text, seconds, factor, option.at_most});
   }
@@ -128,9 +135,7 @@ Finding finding_of(const Rule& rule, const Job& job, const std::vector<Match>& s
 }  // namespace
 
 double io_share(const Job& job) {
-  double longest = 0;
-  for (std::size_t i = 0; i < job.traces.size(); ++i) longest = std::max(longest, job.held_seconds(i));
-  return job.seconds > 0 ? longest / job.seconds : 0;
+  return job.seconds > 0 ? longest_held(job) / job.seconds : 0;
 }
 
 std::vector<Finding> all_findings(const Job& job) {

@@ -35,8 +35,12 @@ bool has_text(const JobFile& file, TextKind kind, const std::string& part) {
   });
 }
 
+double alone_calls(const FileTotals& one, Direction direction) {
+  return static_cast<double>(of(one, direction, false).calls);
+}
+
 i64 calls_of_a_rank(const JobFile& file, Direction direction) {
-  return static_cast<i64>(worst(file, [direction](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
+  return static_cast<i64>(worst(file, [direction](const FileTotals& one) { return alone_calls(one, direction); }));
 }
 
 double read_range(const FileTotals& totals) {

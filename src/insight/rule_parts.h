@@ -56,6 +56,10 @@ std::string together_advice(const Job& job, const JobFile& file, Direction direc
 // be another rank's.
 bool several_ranks(const JobFile& file, const std::function<bool(const FileTotals&)>& holds);
 bool several_ranks_stride(const JobFile& file, Direction direction);
+// Of a rank: its independent calls.
+double alone_calls(const FileTotals& one, Direction direction);
+inline double alone_reads(const FileTotals& one) { return alone_calls(one, Direction::kRead); }
+inline double alone_writes(const FileTotals& one) { return alone_calls(one, Direction::kWrite); }
 
 // The rules of files of their own: rules_of_holes.cpp, rules_of_lateness.cpp, and rules_of_calls.cpp with the files that they mean.
 std::optional<Detection> merged_writes(const Job& job, const JobFile& file);

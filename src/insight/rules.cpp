@@ -60,11 +60,14 @@ bool worth_reading_once(const JobFile& file) {
 }
 
 template <Direction direction>
+double alone_seconds_of(const FileTotals& one) { return seconds_of(of(one, direction, false).ns); }
+
+template <Direction direction>
 std::optional<Detection> small(const Job& job, const JobFile& file) {
   const ClassTotals& all = of(file.all, direction, false);
   if (all.calls < kManyCalls || 2 * all.small_calls < all.calls || 2 * all.strided_calls > all.calls) return {};
   if (direction == Direction::kRead && worth_reading_once(file)) return {};
-  const auto [now, at_most] = seconds_held(job, file, [&job](const FileTotals& one) { return seconds_with_gaps(job, one, direction); });
+  const auto [now, at_most] = seconds_held(job, file, alone_seconds_of<direction>, direction == Direction::kRead ? alone_reads : alone_writes);
   const double rate = rate_of(job, file, direction), meet = own_meeting(job, file);
   const double after = worst(file, [rate, meet](const FileTotals& one) {   // a call for each open
     return static_cast<double>(of(one, direction, false).bytes) / rate + static_cast<double>(std::max<i64>(1, one.opens)) * meet;
@@ -85,7 +88,8 @@ std::optional<Detection> small(const Job& job, const JobFile& file) {
 // What independent accesses to several pieces cost beyond collective ones.
 Held strided_seconds(const Job& job, const JobFile& file, Direction direction) {
   const ClassTotals& all = of(file.all, direction, false);
-  const auto [now, at_most] = seconds_held(job, file, [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); });
+  const auto alone = [direction](const FileTotals& one) { return seconds_of(of(one, direction, false).ns); };
+  const auto [now, at_most] = seconds_held(job, file, alone, direction == Direction::kRead ? alone_reads : alone_writes);
   const i64 piece = std::max<i64>(1, all.piece_bytes / all.calls);
   const auto calls = static_cast<i64>(worst(file, [direction](const FileTotals& one) { return static_cast<double>(of(one, direction, false).calls); }));
   return {now - seconds_together(job, file, Moved{direction, all.bytes, all.bytes / piece, calls}), at_most};
@@ -196,7 +200,7 @@ std::optional<Detection> serial(const Job& job, const JobFile& file) {
   if (10 * together > bytes) return {};
   const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) {
     return seconds_of(of(one, Direction::kRead, false).ns + of(one, Direction::kWrite, false).ns);
-  });
+  }, [](const FileTotals& one) { return static_cast<double>(one.bytes()); });
   const double parts = static_cast<double>(std::min(job.ranks, 2 * job.hosts));
   const auto calls = static_cast<double>(calls_of_a_rank(file, Direction::kRead) + calls_of_a_rank(file, Direction::kWrite));
   const double shared = now * (1 - 1 / parts), collected = seconds_to_collect(job, file, now);
@@ -241,7 +245,7 @@ std::optional<Detection> reopened(const Job& job, const JobFile& file) {
   const OpeningCost cost = opening_cost(job, file);
   return Detection{"opened " + number_text(static_cast<i64>(opens)) + " times, " + text_of(cost),
                 {{advice(Advice::kOpenOnce, main_direction(file), file.library), opening_saved(job, file, cost, again, opens),
-                  seconds_held(job, file, opening_seconds).at_most}}};
+                  seconds_held(job, file, opening_seconds, opens_of).at_most}}};
 }
 
 std::optional<Detection> many_files(const Job& job, const JobFile& file) {
@@ -251,7 +255,7 @@ std::optional<Detection> many_files(const Job& job, const JobFile& file) {
   const OpeningCost cost = opening_cost(job, file);
   return Detection{number_text(static_cast<i64>(different)) + " different files a rank, " + text_of(cost),
                 {{advice(what, main_direction(file), file.library), opening_saved(job, file, cost, different - 1, different),
-                  seconds_held(job, file, opening_seconds).at_most}}};
+                  seconds_held(job, file, opening_seconds, opens_of).at_most}}};
 }
 
 bool synced_often(const JobFile& file) {
@@ -266,18 +270,19 @@ std::optional<Detection> many_syncs(const Job& job, const JobFile& file) {
   const double last = static_cast<double>(bytes_written(file)) / kSyncedBytesPerSecond;
   return Detection{number_text(static_cast<i64>(syncs)) + " syncs, " + seconds_text(now),
                 {{advice(Advice::kSyncOnce, Direction::kWrite, file.library), (now + waits_in_turns(file, now)) * (1 - left / syncs) - last,
-                    seconds_held(job, file, sync_seconds).at_most}}};
+                    seconds_held(job, file, sync_seconds, syncs_of).at_most}}};
 }
 
 std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
   if (!worth_reading_once(file)) return {};
   const double times = times_read(file), passes = std::max(1.0, passes_of(file));
   const auto reads = [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); };
-  const auto [now, at_most] = seconds_held(job, file, reads);
+  const auto [now, at_most] = seconds_held(job, file, reads, alone_reads);
   Detection detection{bytes_text(read_ranges(file)) + " read " + number_text(static_cast<i64>(times)) + " times altogether", {}};
   if (passes >= 2) {   // if it is opened each time, most of the opens go with the reads
     const bool opened_for_each = worst(file, opens_of) >= passes;
-    const Held passed = opened_for_each ? seconds_held(job, file, [&](const FileTotals& one) { return reads(one) + opening_seconds(one); }) : Held{now, at_most};
+    const auto reads_and_opens = [&](const FileTotals& one) { return reads(one) + opening_seconds(one); };
+    const Held passed = opened_for_each ? seconds_held(job, file, reads_and_opens, alone_reads) : Held{now, at_most};
     detection.options.push_back({"read it once, and keep it in memory", passed.seconds * (1 - 1 / passes), passed.at_most});
   }
   const Advice once = opened_alone(job, file) ? Advice::kReadOnceAlone : Advice::kReadOnce;
@@ -288,9 +293,10 @@ std::optional<Detection> same_data_read(const Job& job, const JobFile& file) {
 
 // Ranks ask for the size again and again.
 std::optional<Detection> size_queries(const Job& job, const JobFile& file) {
-  const double calls = worst(file, [](const FileTotals& one) { return static_cast<double>(one.size_calls); });
+  const auto calls_of = [](const FileTotals& one) { return static_cast<double>(one.size_calls); };
+  const double calls = worst(file, calls_of);
   if (calls < static_cast<double>(kManyCalls)) return {};
-  const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) { return seconds_of(one.size_ns); });
+  const auto [now, at_most] = seconds_held(job, file, [](const FileTotals& one) { return seconds_of(one.size_ns); }, calls_of);
   return Detection{number_text(static_cast<i64>(calls)) + " calls a rank that ask for it (MPI_File_get_size, or MPI_File_seek with MPI_SEEK_END), " + seconds_text(now),
                    {{"ask once, and count what is written since", now * (1 - static_cast<double>(file.members.size()) / calls), at_most}}};
 }
@@ -376,6 +382,7 @@ struct Way {
   Detect* detect;
   Applies* applies = nullptr;
   bool whatever_it_costs = false;
+  bool beyond_io = false;
 };
 constexpr Way kWays[] = {{small<Direction::kWrite>},
                          {small<Direction::kRead>},
@@ -385,8 +392,8 @@ constexpr Way kWays[] = {{small<Direction::kWrite>},
                          {merged_writes, nullptr, true},
                          {small_collectives},
                          {one_aggregator},
-                         {straggler},
-                         {serial},
+                         {straggler, nullptr, false, true},
+                         {serial, nullptr, false, true},
                          {reopened, opened_often},
                          {many_files},
                          {many_syncs, synced_often},
@@ -411,7 +418,7 @@ static_assert(std::size(kWays) == std::size(kTexts));
 std::vector<Rule> rules() {
   std::vector<Rule> all;
   for (std::size_t i = 0; i < std::size(kWays); ++i)
-    all.push_back(Rule{kTexts[i][0], kTexts[i][1], kWays[i].detect, kWays[i].applies, kWays[i].whatever_it_costs});
+    all.push_back(Rule{kTexts[i][0], kTexts[i][1], kWays[i].detect, kWays[i].applies, kWays[i].whatever_it_costs, kWays[i].beyond_io});
   return all;
 }
 

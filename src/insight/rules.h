@@ -32,6 +32,7 @@ struct Rule {
   Detect* detect;
   Applies* applies;  // selects files of a family; null: all
   bool whatever_it_costs;
+  bool beyond_io;    // what it costs is more than I/O: what a rank computes while others wait, or sends before one of them writes
 };
 
 std::vector<Rule> rules();

@@ -46,7 +46,7 @@ std::optional<Detection> made_often(const Job& job, const JobFile& file, const R
   if (!often(file, kind)) return {};
   const double calls = worst(file, kind.calls), left = static_cast<double>(file.members.size()), now = seconds_meeting(job, file, kind);
   return Detection{number_text(static_cast<i64>(calls)) + kind.what + names + ", " + seconds_text(now) + kind.more,
-                   {{remedy, now * (1 - left / calls), seconds_held(job, file, kind.own).at_most}}};
+                   {{remedy, now * (1 - left / calls), seconds_held(job, file, kind.own, kind.calls).at_most}}};
 }
 
 bool is_of_shared_pointer(const std::string& call) { return call.ends_with("_shared"); }

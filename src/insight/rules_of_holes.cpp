@@ -147,7 +147,7 @@ std::optional<Detection> merged_writes(const Job& job, const JobFile& file) {
   if (!merges(file)) return {};
   const Merging merging = merging_of(file);
   const auto merging_alone = [&merging](const FileTotals& one) { return merging_alone_seconds(one, merging); };
-  const auto [alone, at_most] = seconds_held(job, file, merging_alone);
+  const auto [alone, at_most] = seconds_held(job, file, merging_alone, alone_writes);
   const double together = worst(file, [&](const FileTotals& one) {
     const ClassTotals& writes = of(one, Direction::kWrite, true);
     return seconds_with_turns(job, writes, merging_seconds(writes, merging));
@@ -182,7 +182,7 @@ std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
   const Excess excess = excess_of(file);
   if (!excess.noticeable()) return {};
   const double part = static_cast<double>(excess.bytes()) / static_cast<double>(std::max(excess.moved, excess.bytes()));
-  const auto [alone, at_most] = seconds_held(job, file, [](const FileTotals& one) { return reading_seconds(one, false); });
+  const auto [alone, at_most] = seconds_held(job, file, [](const FileTotals& one) { return reading_seconds(one, false); }, alone_reads);
   const double reading = alone + worst(file, [&job](const FileTotals& one) { return seconds_with_turns(job, of(one, Direction::kRead, true), reading_seconds(one, true)); });
   const double saved = part * reading;
   const Option closer{"put what is read together closer together in the file", saved, at_most};
@@ -195,7 +195,8 @@ std::optional<Detection> amplified_reads(const Job& job, const JobFile& file) {
   }
   Detection detection{excess_text(excess), {}};
   if (several_ranks_stride(file, Direction::kRead) && worth_moving_together(file, static_cast<double>(excess.asked), static_cast<double>(excess.moved), overlap_of_reads(file))) {
-    const double now = seconds_held(job, file, [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); }).seconds;
+    const auto reads = [](const FileTotals& one) { return seconds_of(of(one, Direction::kRead, false).ns); };
+    const double now = seconds_held(job, file, reads, alone_reads).seconds;
     detection.options.push_back({together_advice(job, file, Direction::kRead), now - seconds_of_reads_together(job, file, excess), at_most});
   }
   const bool asked = has_text(file, TextKind::kNotes, "romio_ds_read=enable");

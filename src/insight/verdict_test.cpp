@@ -38,6 +38,7 @@ TEST(Findings, TheSameFaultOfDifferentFilesIsOne) {
     file.name = name;
     both.files.push_back(file);
   }
+  for (RankTrace& trace : both.traces) trace.header.held_ns = 5 * kSecond;
   const std::vector<Finding> found = find_causes(both);
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].files, 5);

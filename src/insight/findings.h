@@ -46,6 +46,8 @@ std::vector<Finding> all_findings(const Job& job);
 // The findings that are worth reporting.
 std::vector<Finding> find_causes(const Job& job);
 
+// The one line that there is to say of a job that has opened no file; empty: it has, or has tried to, or its end is not known.
+std::string no_files(const Job& job);
 // The verdict for people, at most twenty lines.
 std::string verdict(const Job& job);
 // Opens that failed, of the rank where most did: the time that they took, and why the first one failed, with its file.

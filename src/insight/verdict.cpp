@@ -207,11 +207,14 @@ FailedOpens failed_opens(const Job& job) {
   return most;
 }
 
+std::string no_files(const Job& job) {
+  if (!job.files.empty() || !job.finished || failed_opens(job).opens > 0) return "";
+  return printable(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report";
+}
+
 std::string verdict(const Job& job) {
-  const FailedOpens failures = failed_opens(job);
-  const std::string failed = text_of(failures);
-  if (job.files.empty() && job.finished && failed.empty())
-    return "mercutio: " + printable(job.program) + ", " + count_of(job.ranks, "rank") + ", opened no file through MPI-IO: there is nothing to report\n";
+  const std::string none = no_files(job);
+  if (!none.empty()) return "mercutio: " + none + "\n";
   const Sums sums = sums_of(job);
   const auto ranks = static_cast<double>(std::max<i64>(1, job.known_ranks));
   double worst = 0;
@@ -234,7 +237,8 @@ std::string verdict(const Job& job) {
   out += "  " + count_of(job.file_count(), "file") + ", " + bytes_text(sums.written) + " written, " +
          bytes_text(sums.read) + " read" +
          rates_of(job) + "\n";
-  out += failed + failed_accesses_of(job, sums.calls);
+  const std::string failed = text_of(failed_opens(job)) + failed_accesses_of(job, sums.calls);
+  out += failed;
   if (sums.absorbed > 0) {
     out += "  of " + count_of(sums.calls, "access", "accesses") + ", " + number_text(sums.absorbed) + " only went as far as a buffer; storage had " +
            count_of(sums.requests, "request") + "\n";
@@ -251,7 +255,7 @@ std::string verdict(const Job& job) {
     out += "  the ranks share cores" + std::string(job.ranks > job.hosts * job.host_cores ? "" : " with other processes") +
            ": times depend on who had one when, and the estimates below are unsure\n";
   if (little) out += "  I/O is " + (io_share(job) < 0.005 ? "less than 1 %" : percent(io_share(job), 1)) + " of the run: nothing to gain here\n";
-  if (found.empty() && !little) out += (failures.seconds >= kLittleIo * job.seconds ? "  nothing else stands out" : "  nothing stands out") + unknown_late_ranks(job, sums.late) + "\n";
+  if (found.empty() && !little) out += (failed.empty() ? "  nothing stands out" : "  nothing else stands out") + unknown_late_ranks(job, sums.late) + "\n";
   for (std::size_t i = 0; i < std::min(found.size(), kFindingsShown); ++i)
     out += std::to_string(i + 1) + ". " + text_of(found[i], !little);
   if (found.size() > kFindingsShown)

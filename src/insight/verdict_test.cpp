@@ -273,6 +273,14 @@ TEST(Verdict, AccessesThatFailedAreCounted) {
   };
   EXPECT_NE(failing(600).find("  of 2,000 accesses, 600 failed, most of them of 'f'\n"), std::string::npos) << failing(600);
   EXPECT_EQ(failing(0).find("failed"), std::string::npos) << failing(0);
+  const auto writing = [](i64 failed) {   // without a finding
+    return verdict(job_with(2, [failed](i64, FileTotals& f) {
+      calls(f.of(Direction::kWrite, false), 10, MiB, kSecond);
+      f.of(Direction::kWrite, false).failed_calls = failed;
+    }));
+  };
+  EXPECT_NE(writing(1).find("\n  nothing else stands out\n"), std::string::npos) << writing(1);
+  EXPECT_NE(writing(0).find("\n  nothing stands out\n"), std::string::npos) << writing(0);
 }
 
 }  // namespace

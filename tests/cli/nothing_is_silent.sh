@@ -114,6 +114,8 @@ for mpi in mpich openmpi; do
   run --report -- "mpirun.$mpi" "${flags[@]}" ./app
   contains "$(cat err)" "opened no file through MPI-IO: there is nothing to report"
   lacks "$(cat err)" "no report"
+  run --trace=none.mtrace -- "mpirun.$mpi" "${flags[@]}" ./app
+  equals "mercutio: $("$MERCUTIO" explain --trace none.mtrace)" "$("$MERCUTIO" report none.mtrace)"
   run --trace=app.mtrace -- "mpirun.$mpi" "${flags[@]}" ./app file
   printf '#!/bin/sh\nmkdir -p away && cd away && exec "$@"\n' >elsewhere
   chmod +x elsewhere

@@ -58,6 +58,20 @@ lacks "$page" '<link'
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" many.json --html many.html --perfetto many.perfetto
 contains "$(cat many.html)" "ranks, 3 a bar"
 "$python" "$root/tests/report/synthetic.py" 12 5000 4 >joined.json
+"$python" - <<'END'
+import json
+job = json.load(open("small.json"))
+job["files"][0]["totals"]["collective_write.failed_calls"] = 1234
+json.dump(job, open("failed.json", "w"))
+job["files"], job["findings"], job["io_share"], job["failed_opens"]["opens"] = [], [], 0, 0
+json.dump(job, open("none.json", "w"))
+END
+for name in small failed none; do "$python" "$TEST_BUILD/share/mercutio/report/report.py" "$name.json" --html "$name.html"; done
+contains "$(cat failed.html)" " accesses, 1,234 failed, most of them of 'out/field.nc'."
+lacks "$(cat small.html)" "failed, most of them"
+contains "$(cat none.html)" "The program opened no file through MPI-IO: there is nothing to report."
+lacks "$(cat none.html)" "nothing to gain"
+lacks "$(cat small.html)" "opened no file"
 sed 's/"finished": true/"finished": false/g' joined.json >cut.json
 "$python" "$TEST_BUILD/share/mercutio/report/report.py" cut.json --html cut.html
 contains "$(cat cut.html)" "or was cut short"

@@ -10,6 +10,7 @@
 #include "base/file_text.h"
 #include "base/utf8.h"
 #include "hint_table.h"
+#include "insight/findings.h"
 #include "insight/job.h"
 #include "model/hints.h"
 #include "model/machine_file.h"
@@ -31,6 +32,7 @@ int explain_trace(const ExplainOptions& options) {
   auto traces = read_trace_file(options.trace_file);
   if (!traces) return complain("explain", options.trace_file, no_trace(options.trace_file, traces.error().what));
   const Job job = job_of(std::move(*traces));
+  if (const std::string none = no_files(job); !none.empty()) return std::printf("%s\n", none.c_str()), 0;
   std::printf("%s, %lld ranks\n", printable(job.program).c_str(), static_cast<long long>(job.ranks));
   i64 left_out = 0;
   for (const RankTrace& trace : job.traces) left_out = std::max(left_out, trace.header.texts_left_out);

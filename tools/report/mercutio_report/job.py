@@ -26,8 +26,8 @@ def rate_text(number):
     return f"{number:.2g} MB/s" if number < 10 else f"{number:.0f} MB/s"
 
 
-def count_text(number, what):
-    return f"{number:,} {what}{'s' if number != 1 else ''}"
+def count_text(number, what, many=None):
+    return f"{number:,} {what if number == 1 else many or what + 's'}"
 
 
 def seconds_text(number):
@@ -47,6 +47,9 @@ class File:
 
     def calls(self):
         return sum(self.total(f"{name}.calls") for name in CLASSES)
+
+    def failed_accesses(self):
+        return sum(self.total(f"{name}.failed_calls") for name in CLASSES)
 
     def bytes(self, direction):
         return sum(self.total(f"{kind}_{direction}.bytes") for kind in ("independent", "collective"))
@@ -106,6 +109,15 @@ class Job:
     def held(self):
         """How long the I/O held a rank, on average."""
         return sum(trace["held_seconds"] * ranks for trace, ranks in zip(self.traces, self.members)) / self.known_ranks
+
+    def calls(self):
+        return sum(file.calls() for file in self.files)
+
+    def failed_accesses(self):
+        return sum(file.failed_accesses() for file in self.files)
+
+    def most_failed(self):
+        return max(self.files, key=File.failed_accesses)
 
     def bytes(self, direction):
         return sum(file.bytes(direction) for file in self.files)

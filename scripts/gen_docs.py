@@ -278,7 +278,8 @@ def page_one():
             roff("mercutio bench --dir /scratch/me --ranks 4 --json table.json"),
             roff("mercutio connect --root data=/scratch/me:rw me@far.example"), ".fi",
             ".SH EXIT STATUS", "The status of the command that was run, 126 if it can't be started, 127 if it was not found. Of the other commands 1 for a problem, 2 for wrong usage. "
-            "A command that a signal ended has 128 and its number. mercutio tune has 3 where nothing is better than the default, and 130 if it was stopped.",
+            "A command that a signal ended has 128 and its number. mercutio tune has 3 where nothing is better than the default, or the time limit came before that. It has 130 if it was stopped. "
+            "mercutio replay has 3 where there are fewer ranks than recorded.",
             ".SH SEE ALSO", ".BR mercutio (7)"]
     return "\n".join(out) + "\n"
 

@@ -254,6 +254,14 @@ class TuneTest(unittest.TestCase):
         self.assertNotIn("faster than the default", said.getvalue())
         self.assertEqual(json.loads(trials.read_text())["runs"], tuning.runner.count)
 
+    def test_a_time_limit_that_allows_no_trial_is_said(self):
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            tuning, code = self.tune(Runner(lambda hints: 100.0), "--search", "cb_nodes=1,2", "--time-limit", "1")
+        self.assertEqual((code, tuning.runner.count), (command.NOTHING_BETTER, 2))
+        self.assertIn("the time limit was reached before any hint was tried, after 2 runs of the default", said.getvalue())
+        self.assertNotIn("faster", said.getvalue())
+
     def test_the_usual_space_follows_what_was_done(self):
         run = Run(1, 1, job(**{"independent_read.strided_calls": 3}), {})
         space = spaces.usual(run, fresh=True)

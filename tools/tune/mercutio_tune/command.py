@@ -255,6 +255,8 @@ class Tuning:
         if self.candidate:
             say(f"nothing is kept: {listed(self.candidate)} seemed better; it won {pairs.wins} of {pairs.done} pairs of runs "
                 f"at {pairs.gain:.2f} times the speed (needed: a sign test of at most {SURE} over {pairs.planned} pairs, and {WORTH} times)")
+        elif self.search and len(self.search.trials) == 1:
+            say(f"nothing is kept: the time limit was reached before any hint was tried, after {self.runner.count} runs of the default; --time-limit gives more")
         else:
             say(f"nothing is kept: no hints were faster than the default, in {self.runner.count} runs")
         return NOTHING_BETTER

@@ -29,6 +29,18 @@ std::string number_text(i64 value) {
   return text;
 }
 
+std::string names_of_ranks(const Job& job, const std::vector<std::size_t>& ranks) {
+  constexpr std::size_t kNamed = 2;
+  const auto name = [&](std::size_t i) { return number_text(job.traces[ranks[i]].header.rank); };
+  std::string text = (ranks.size() > 1 ? "ranks " : "rank ") + name(0);
+  if (ranks.size() > 1) text += (ranks.size() > kNamed ? ", " : " and ") + name(1);
+  return ranks.size() > kNamed ? text + " and " + number_text(static_cast<i64>(ranks.size() - kNamed)) + " more" : text;
+}
+
+double queued_seconds(const RankTrace& trace) {
+  return seconds_of(trace.header.cores.queued_ns) / static_cast<double>(trace.header.members);
+}
+
 bool has_text(const JobFile& file, TextKind kind, const std::string& part) {
   return std::any_of(file.texts.begin(), file.texts.end(), [&](const TraceText& text) {
     return text.kind == kind && text.text.find(part) != std::string::npos;

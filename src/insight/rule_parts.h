@@ -16,6 +16,10 @@ i64 ranks_where(const JobFile& file, const std::function<bool(const FileTotals&)
 double sum_of_members(const JobFile& file, const std::function<double(const JobFile&)>& value);
 double sum_of_ranks(const JobFile& file, const std::function<double(const FileTotals&)>& value);
 std::string number_text(i64 value);
+// "rank 3", "ranks 3 and 5", "ranks 3, 5 and 12 more", of indices into the traces.
+std::string names_of_ranks(const Job& job, const std::vector<std::size_t>& ranks);
+// How long a rank was ready to run, and had no core.
+double queued_seconds(const RankTrace& trace);
 bool has_text(const JobFile& file, TextKind kind, const std::string& part);
 // Of the rank that makes most.
 i64 calls_of_a_rank(const JobFile& file, Direction direction);
@@ -61,10 +65,11 @@ double alone_calls(const FileTotals& one, Direction direction);
 inline double alone_reads(const FileTotals& one) { return alone_calls(one, Direction::kRead); }
 inline double alone_writes(const FileTotals& one) { return alone_calls(one, Direction::kWrite); }
 
-// The rules of files of their own: rules_of_holes.cpp, rules_of_lateness.cpp, and rules_of_calls.cpp with the files that they mean.
+// The rules of files of their own: rules_of_holes.cpp, rules_of_lateness.cpp, rules_of_slow_storage.cpp, and rules_of_calls.cpp with the files that they mean.
 std::optional<Detection> merged_writes(const Job& job, const JobFile& file);
 std::optional<Detection> amplified_reads(const Job& job, const JobFile& file);
 std::optional<Detection> straggler(const Job& job, const JobFile& file);
+std::optional<Detection> slow_storage(const Job& job, const JobFile& file);
 bool viewed_often(const JobFile& file);
 std::optional<Detection> many_views(const Job& job, const JobFile& file);
 bool resized_often(const JobFile& file);

@@ -130,29 +130,16 @@ std::optional<Lateness> lateness_of(const Job& job, const JobFile& file) {
   if (found.count < 2) return {};
   std::sort(waits.begin(), waits.end());
   const double most = waits[waits.size() / 2];   // a few that wait for all others have little to do
-  const double of_late = own_in_all(job, found.rank);
+  find_late_ranks(file, most, found);
+  double of_late = 0;   // of those that are as late, the others may wait for the one whose I/O takes longest
+  for (const std::size_t rank : found.alike) of_late = std::max(of_late, own_in_all(job, rank));
   found.in_turns = std::max(0.0, std::min(found.least, most_in_turns(job, file, found.count)) - found.work - queued_while_others_wait(job, found.sum / found.count));
   const double in_others = held_longer_in_others(job, file, found.rank);
   found.steady_mean = std::max(0.0, found.sum / found.count - found.least - std::max(0.0, of_late - own / found.count) - in_others * (found.count - 1) / found.count);
   const double explained = std::max(0.0, of_late - (own - of_late) / (found.count - 1)) + in_others;
   found.steady = std::max(0.0, most - found.least - explained);
-  find_late_ranks(file, most, found);
   found.ahead = std::max(0.0, found.ahead - explained);
   return found;
-}
-
-// "rank 3", "ranks 3 and 5", "ranks 3, 5 and 12 more".
-std::string names_of_ranks(const Job& job, const std::vector<std::size_t>& ranks) {
-  constexpr std::size_t kNamed = 2;
-  const auto name = [&](std::size_t i) { return number_text(job.traces[ranks[i]].header.rank); };
-  std::string text = (ranks.size() > 1 ? "ranks " : "rank ") + name(0);
-  if (ranks.size() > 1) text += (ranks.size() > kNamed ? ", " : " and ") + name(1);
-  return ranks.size() > kNamed ? text + " and " + number_text(static_cast<i64>(ranks.size() - kNamed)) + " more" : text;
-}
-
-// How long a rank was ready to run, and had no core.
-double queued_seconds(const RankTrace& trace) {
-  return seconds_of(trace.header.cores.queued_ns) / static_cast<double>(trace.header.members);
 }
 
 // A lack of cores makes ranks late only as far as those that wait for them had cores.

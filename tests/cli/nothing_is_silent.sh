@@ -117,6 +117,16 @@ for mpi in mpich openmpi; do
   run --trace=none.mtrace -- "mpirun.$mpi" "${flags[@]}" ./app
   equals "mercutio: $("$MERCUTIO" explain --trace none.mtrace)" "$("$MERCUTIO" report none.mtrace)"
   run --trace=app.mtrace -- "mpirun.$mpi" "${flags[@]}" ./app file
+  # One `mercutio run` inside another, as where a site wraps its launcher.
+  rm -f outer inner inner.mtrace
+  run --report=outer -- "$MERCUTIO" run --report=inner --trace=inner.mtrace -- "mpirun.$mpi" "${flags[@]}" ./app file
+  equals "$(cat err)" "mercutio run: note: no report outer: the mercutio run inside asked for one of its own"
+  [ -s inner ] && [ -s inner.mtrace ] && [ ! -e outer ] || fail "the inner one does not win"
+  run --trace=outer.mtrace -- "$MERCUTIO" run --report -- "mpirun.$mpi" "${flags[@]}" ./app file
+  equals "$(grep -c 'mercutio run:' err)" 0
+  [ -s outer.mtrace ] || fail "the outer one's trace is missing: $(cat err)"
+  run --report -- "$MERCUTIO" run --report -- true
+  equals "$(grep -c 'no rank called MPI_Init' err)" 1
   printf '#!/bin/sh\nmkdir -p away && cd away && exec "$@"\n' >elsewhere
   chmod +x elsewhere
   run --trace=there.mtrace -- ./elsewhere "mpirun.$mpi" "${flags[@]}" ../app file

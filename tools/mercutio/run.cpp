@@ -1,6 +1,7 @@
 #include "run.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <tuple>
 
 #include "base/shell_word.h"
 #include "bench/common.h"
@@ -28,14 +30,38 @@ bool is_hint_variable(const std::string& name) {
   return name == "ROMIO_HINTS" || name == "ROMIO_PRINT_HINTS" || name.rfind("MPICH_MPIIO_HINTS", 0) == 0;
 }
 
-// Into this process's environment, from where it goes the way of all MERCUTIO_* variables. Names are from here, wherever a script goes.
-void ask_for_trace(const RunOptions& options) {
-  for (const auto& [name, path] : {std::pair("MERCUTIO_REPORT", options.report), std::pair("MERCUTIO_TRACE", options.trace)}) {
-    std::error_code none;
-    const std::string whole = path == "1" ? path : std::filesystem::absolute(path, none).string();
-    if (!path.empty()) setenv(name, none ? path.c_str() : whole.c_str(), 1);
-  }
+// Names are from here, wherever a script goes.
+std::string value_asked(const std::string& path) {
+  std::error_code none;
+  const std::string whole = path.empty() || path == "1" ? path : std::filesystem::absolute(path, none).string();
+  return none ? path : whole;
 }
+
+// Into this process's environment, from where it goes the way of all MERCUTIO_* variables.
+void ask_for_trace(const RunOptions& options) {
+  for (const auto& [name, path] : {std::pair("MERCUTIO_REPORT", options.report), std::pair("MERCUTIO_TRACE", options.trace)})
+    if (!path.empty()) setenv(name, value_asked(path).c_str(), 1);
+}
+
+// Another `mercutio run`, of which this one is the command or a part of it: what it asked for, and its marks (class Marks). What this one asks for wins.
+class Outer {
+ public:
+  explicit Outer(const RunOptions& options) : path_(environment("MERCUTIO_MARKS")) {
+    const auto wins = [](const std::string& mine, const char* theirs) { return !mine.empty() && !environment(theirs).empty() && environment(theirs) != value_asked(mine); };
+    if (wins(options.report, "MERCUTIO_REPORT")) marks_ += 'r';
+    if (wins(options.trace, "MERCUTIO_TRACE")) marks_ += 't';
+  }
+  void tell(const std::string& jobs) const {
+    const int file = path_.starts_with("/") ? ::open(path_.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (file < 0) return;
+    const std::string all = jobs + marks_;
+    (void)!::write(file, all.data(), all.size());
+    ::close(file);
+  }
+
+ private:
+  std::string path_, marks_ = "i";
+};
 
 struct FoundLauncher {
   int at = -1;   // in the command; -1: none
@@ -76,7 +102,8 @@ bool is_static(const std::string& program) {
   return elf && !interpreted;
 }
 
-// Where rank 0 leaves its marks: in the working directory, which the nodes of a job most likely share.
+// Where rank 0 leaves its marks: in the working directory, which the nodes of a job most likely share. A `mercutio run` inside this one adds its own: 'i';
+// 'r' and 't' where it asked for another report or trace; and what its jobs left, as if they were one.
 class Marks {
  public:
   Marks() : path_(resolved(".") + "/.mercutio-run-XXXXXX") {
@@ -96,6 +123,11 @@ class Marks {
   std::ptrdiff_t count(char what) const {
     const std::string text = all();
     return std::count(text.begin(), text.end(), what);
+  }
+  std::string kinds() const {
+    std::string found;
+    for (const char what : {'b', 's', 'e'}) found += has(what) ? std::string(1, what) : "";
+    return found;
   }
   // The most that had begun and not ended.
   std::ptrdiff_t at_once() const {
@@ -147,12 +179,17 @@ std::string why_alone(const RunOptions& options, const FoundLauncher& launcher, 
 }
 
 // The program as a child, and a word if what was asked for did not come.
-int run_and_see(const RunOptions& options, const Words& line, const FoundLauncher& launcher, const Marks& marks) {
+int run_and_see(const RunOptions& options, const Words& line, const FoundLauncher& launcher, const Marks& marks, const Outer& outer) {
   int error = 0;
   const int code = run_through(line, error);
+  outer.tell(marks.kinds());
   if (error != 0) std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
   if (const std::string why = why_alone(options, launcher, marks); !why.empty()) std::fprintf(stderr, "mercutio run: %s\n", why.c_str());
-  if (code == 126 || code == 127 || marks.has('e')) return code;
+  for (const auto& [mark, path, what] : {std::tuple('r', options.report, "report"), std::tuple('t', options.trace, "trace")}) {
+    if (marks.has('e') && marks.has(mark) && !path.empty())
+      std::fprintf(stderr, "mercutio run: note: no %s%s%s: the mercutio run inside asked for one of its own\n", what, path == "1" ? "" : " ", path == "1" ? "" : path.c_str());
+  }
+  if (code == 126 || code == 127 || marks.has('e') || marks.has('i')) return code;
   const char* const what = options.report.empty() ? "trace" : options.trace.empty() ? "report" : "report and no trace";
   std::fprintf(stderr, "mercutio run: no %s: %s\n", what, why_nothing(options, launcher, marks).c_str());
   return code;
@@ -195,6 +232,7 @@ int run(const RunOptions& options) {
     std::fprintf(stderr, "mercutio: %s\n", why_not.c_str());
     return 1;
   }
+  const Outer outer(options);
   ask_for_trace(options);
   const bool asked = !options.report.empty() || !options.trace.empty();
   const std::optional<Marks> marks = asked && !options.print ? std::optional<Marks>(std::in_place) : std::nullopt;
@@ -213,7 +251,7 @@ int run(const RunOptions& options) {
   if (launcher.kind == LauncherKind::kNone) {
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
   }
-  if (marks && marks->made()) return run_and_see(options, line, launcher, *marks);
+  if (marks && marks->made()) return run_and_see(options, line, launcher, *marks, outer);
   const int error = become(line);
   std::fprintf(stderr, "mercutio run: %s: %s\n", line[0].c_str(), std::strerror(error));
   return code_of_start(error);

@@ -141,11 +141,13 @@ void JobTrace::begin(bool together, MPI_Comm comm) {
     PMPI_Comm_size(comm, &ranks_);
   }
   RecorderOptions options = recorder_options();
-  if (!options.piece_path.empty()) ::mkdir((trace_path_ + ".pieces").c_str(), 0777);
+  const std::string folder = trace_path_ + ".pieces";
+  const int no_folder = !options.piece_path.empty() && ::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST ? errno : 0;
   auto made = Recorder::make(options);
   if (!made && asked()) {
     const Error& error = made.error();   // the other errors would have the same text
-    if (rank_ == 0) complain(options.piece_path, text_of(error) + "; the trace is in memory only until the end");
+    const std::string why = no_folder != 0 ? errno_text(no_folder) : text_of(error);
+    if (rank_ == 0) complain(no_folder != 0 ? folder : options.piece_path, why + "; the trace is in memory only until the end");
     options.piece_path.clear();  // the other ranks count on this rank at the end
     made = Recorder::make(options);
   }

@@ -102,6 +102,8 @@ int main(int argc, char **argv) {
   return 0;
 }
 C
+as_user=(env)   # for whom permissions count
+[ "$(id -u)" -ne 0 ] || as_user=(setpriv --bounding-set=-dac_override)
 ran=0
 for mpi in mpich openmpi; do
   use_mpi "$mpi" || continue
@@ -127,6 +129,18 @@ for mpi in mpich openmpi; do
   [ -s outer.mtrace ] || fail "the outer one's trace is missing: $(cat err)"
   run --report -- "$MERCUTIO" run --report -- true
   equals "$(grep -c 'no rank called MPI_Init' err)" 1
+  # A trace without a name is in the working directory.
+  mkdir -p closed
+  chmod a-w closed
+  if "${as_user[@]}" sh -c '! [ -w closed ]' 2>/dev/null; then
+    code=0
+    text="$(cd closed && "${as_user[@]}" "$MERCUTIO" run --trace -- "mpirun.$mpi" "${flags[@]}" touch "$scratch/ran" 2>&1)" || code=$?
+    equals "$code" 2
+    contains "$text" "no trace can be written to the current directory: Permission denied; --trace=FILE names another place"
+    [ ! -e ran ] || fail "the program ran"
+    text="$(cd closed && timeout 60 "${as_user[@]}" "$MERCUTIO" run --trace -- sh -c 'exec "$@"' sh "mpirun.$mpi" "${flags[@]}" ../app 2>&1)" || true
+    contains "$text" "app.mtrace.pieces: Permission denied; the trace is in memory only"
+  fi
   printf '#!/bin/sh\nmkdir -p away && cd away && exec "$@"\n' >elsewhere
   chmod +x elsewhere
   run --trace=there.mtrace -- ./elsewhere "mpirun.$mpi" "${flags[@]}" ../app file

@@ -68,6 +68,16 @@ struct FoundLauncher {
   LauncherKind kind = LauncherKind::kNone;
 };
 
+// Whether the ranks have this working directory for certain: a script may go to another one.
+bool stays_here(const Words& command, const FoundLauncher& launcher) {
+  if (launcher.at != 0) return launcher.at < 0 && !library_of_program(command[0]).flavour.empty();
+  return std::none_of(command.begin(), command.end(), [](const std::string& word) {
+    const std::size_t name = std::min(word.find_first_not_of('-'), word.size());
+    const std::string option = word.substr(name, word.find('=') - name);
+    return name > 0 && (option == "wdir" || option == "wd" || option == "chdir" || option.starts_with("D"));
+  });
+}
+
 // What is wrong with the options, before anything starts. Empty: nothing.
 std::string mistake_in(const RunOptions& options, const FoundLauncher& launcher) {
   if (options.command.empty()) return "nothing to run; for example: mercutio run -- mpirun -n 4 ./app";
@@ -75,6 +85,9 @@ std::string mistake_in(const RunOptions& options, const FoundLauncher& launcher)
   if (options.command.size() > 1 && options.command[1] == "--" && (options.report == "1" || options.trace == "1")) {
     const char* const option = options.report == "1" ? "--report=" : "--trace=";
     return options.command[0] + " is no program; the name of a file needs an equals sign: " + option + options.command[0];
+  }
+  if (options.trace == "1" && stays_here(options.command, launcher)) {   // where the trace is then written
+    if (const std::string why = why_not_writable("./"); !why.empty()) return "no trace can be written to the current directory: " + why + "; --trace=FILE names another place";
   }
   for (const std::string* path : {&options.report, &options.trace}) {
     if (*path == "1") continue;

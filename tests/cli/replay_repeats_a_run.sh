@@ -33,6 +33,7 @@ for mpi in mpich openmpi; do
   contains "$("$MERCUTIO" explain --trace app.mtrace)" "strategy:"
   contains "$("$MERCUTIO" explain --trace app.mtrace)" "in/views ("
   refused 1 "overwrites nothing" "$MERCUTIO" replay app.mtrace --to again -- "${launcher[@]}"
+  refused 1 "--to: /nonexistent/x can't be written: No such file or directory" "$MERCUTIO" replay app.mtrace --to /nonexistent/x -- "${launcher[@]}"
   refused 1 "--hint nonsense: " "$MERCUTIO" replay app.mtrace --hint nonsense=1 -- "${launcher[@]}"
   refused 1 "--hint cb_nodes: " "$MERCUTIO" replay app.mtrace --hint cb_nodes=abc -- "${launcher[@]}"
   MERCUTIO_HINTS="cb_nodes=2;foo=bar" refused 1 "MERCUTIO_HINTS foo: " "$MERCUTIO" replay app.mtrace -- "${launcher[@]}"

@@ -40,6 +40,13 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+// Of a file of this machine that the user has named; empty: nothing.
+std::string what_is_wrong_with(const std::string& target) {
+  if (target.empty() || without_prefix(target) != target || target.find("://") != std::string::npos) return "";
+  const std::string why = why_not_writable(is_directory(target) ? target + "/" : target);
+  return why.empty() ? "" : target + " can't be written: " + why;
+}
+
 // Where the replay writes: never to what is there already.
 struct Targets {
   Words names;
@@ -50,6 +57,7 @@ Targets targets_of(const ReplayOptions& options, const Replay& replay) {
   Targets targets;
   std::set<std::string> taken;
   const bool folder = is_directory(options.target);
+  if (const std::string wrong = what_is_wrong_with(options.target); !wrong.empty() && options.target.back() != '/') return {{}, wrong};
   if (!options.target.empty() && !folder && (replay.files.size() > 1 || options.target.back() == '/'))
     return {{}, options.target + " is no directory, and the job used " + std::to_string(replay.files.size()) + " files: make the directory first"};
   for (const ReplayFile& file : replay.files) {

@@ -8,13 +8,15 @@
 
 #include "replay.h"
 
-/* What all ranks meet, as a file that can't be opened, rank 0 says alone: it ends the others before they speak. */
+/* What all ranks meet, as a file that can't be opened, rank 0 says alone: it ends the others before they speak. Launchers lose what
+   they have not passed on when the job is aborted. */
 void fail(const char* what, const char* detail) {
-  const struct timespec first = {2, 0};
+  const struct timespec first = {2, 0}, passed_on = {0, 300000000};
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   if (rank != 0) nanosleep(&first, NULL);
   fprintf(stderr, "mercutio replay: %s: %s\n", what, detail);
+  nanosleep(&passed_on, NULL);
   MPI_Abort(MPI_COMM_WORLD, 1);
   exit(1);
 }

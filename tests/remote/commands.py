@@ -236,6 +236,10 @@ def keeps_what_a_file_is():
         name = f"mercutio://here/data/{again.name}" if again.parent == export else again
         run("cp", "-r", half, name, fails="not a regular file")
         assert again.stat().st_mode & 0o7777 == 0o750, again
+    itself = "a directory is not copied into itself"
+    for names in ((tree, tree / "inside"), (tree, tree), ("mercutio://here/data/tree", "mercutio://here/data/tree/inside"), ("mercutio://here/data/tree/", "mercutio://here/data/tree/deep")):
+        run("cp", "-r", *names, fails=itself)
+    assert not (tree / "inside").exists() and not (export / "tree" / "inside").exists() and not (export / "tree" / "deep" / "tree").exists()
     (folder / "some").mkdir()
     run("cp", "mercutio://here/data/tree/*/er/1?.nc", folder / "some")
     assert sorted(path.name for path in (folder / "some").iterdir()) == [f"1{i}.nc" for i in range(10)]

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <deque>
+#include <filesystem>
 #include <set>
 
 #include "arguments.h"
@@ -222,6 +223,18 @@ Trees::Place place_in(const Trees::Place& directory, const Trees::Place& source)
   return name.empty() || name == "." || name == ".." ? directory : directory.in(name);
 }
 
+// Links in the way of local ones are followed, as far as the names are there.
+std::string whole_path(const Trees::Place& place) {
+  std::error_code failed;
+  const std::filesystem::path path = place.tree->host() ? std::filesystem::path(place.path).lexically_normal() : std::filesystem::weakly_canonical(place.path, failed);
+  const std::string text = failed ? place.path : path.string();
+  return text.ends_with('/') ? text : text + "/";
+}
+
+bool goes_into_itself(const Item& item) {
+  return item.source.tree == item.target.tree && whole_path(item.target).starts_with(whole_path(item.source));
+}
+
 Status plan_sources(Trees& trees, const std::vector<std::string>& words, const Arguments& arguments, Plan& plan, Failures& failures) {
   std::vector<Trees::Place> sources;
   for (size_t i = 0; i + 1 < words.size(); ++i) {
@@ -248,6 +261,8 @@ Status plan_sources(Trees& trees, const std::vector<std::string>& words, const A
       failures.add(Error{ErrorClass::kBadFile, source.name + ": not a regular file", ENXIO});
     else if (!arguments.has("recursive"))
       failures.add(Error{ErrorClass::kBadFile, source.name + ": a directory; -r copies it", EISDIR});
+    else if (goes_into_itself(item))
+      failures.add(Error{ErrorClass::kArg, source.name + ": a directory is not copied into itself, " + item.target.name, EINVAL});
     else
       plan.walk(item, failures);
   }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A report to a pipe goes through it, one to a symbolic link to the file behind it; a trace needs a file. None is replaced.
 . "$(dirname "$0")/lib.sh"
+root="$(cd "$(dirname "$0")/../.." && pwd)"
 cd "$scratch"
 mkfifo pipe
 ln -s file link
@@ -44,4 +45,14 @@ for line in "a.mtrace -o a.mtrace" "b.mtrace --compare a.mtrace --perfetto ./a.m
   equals "$code" 2
 done
 equals "$(cat a.mtrace)" trace
+# A trace is no stream; a Python that fails without a word is named.
+trace=old.mtrace
+base64 -d "$root/tests/report/traces/version_13.trace.gz.base64" | gunzip >"$trace"
+code=0
+text="$("$MERCUTIO" report /dev/stdin < <(cat "$trace") 2>&1)" || code=$?
+equals "$code" 1
+contains "$text" "mercutio report: /dev/stdin: a pipe or device: a trace is read from a file only"
+code=0
+text="$(MERCUTIO_PYTHON=/bin/false "$MERCUTIO" report "$trace" -o page.html 2>&1)" || code=$?
+equals "$code: $text" "1: mercutio report: /bin/false: ended with code 1 without a word"
 [ "$ran" -gt 0 ] || { echo "no MPI: only half was tried"; exit 77; }

@@ -405,15 +405,18 @@ int draw(const ReportOptions& options, const Job& job) {
   if (code == 0) {
     const Output output = capture(words, 600);
     std::fputs(output.text.c_str(), stderr);
-    if (output.exit_code == 127 && output.text.empty()) complain("report", python, "can't be started");
+    if (output.exit_code != 0 && output.text.empty())
+      complain("report", python, output.exit_code == 127 ? "can't be started" : "ended with code " + std::to_string(output.exit_code) + " without a word");
     code = output.exit_code == 0 ? 0 : 1;
   }
   return code;
 }
 
-// Two names for one file, of which one would be overwritten. Empty: all are different.
-std::string why_overwritten(const ReportOptions& options) {
+// Names that can't be those of files: of standard output, or of one file twice, which would be overwritten. Empty: nothing.
+std::string mistake_in_names(const ReportOptions& options) {
   const std::string *const outputs[] = {&options.page, &options.perfetto}, *const inputs[] = {&options.trace, &options.compare};
+  for (const std::string* out : outputs)
+    if (*out == "-") return std::string(out == &options.page ? "--output" : "--perfetto") + " needs the name of a file; - is none (a file of that name is ./-)";
   for (const std::string* out : outputs)
     for (const std::string* in : inputs)
       if (is_same_file(*out, *in)) return *out + " is the trace itself, and is not overwritten";
@@ -423,7 +426,7 @@ std::string why_overwritten(const ReportOptions& options) {
 }  // namespace
 
 int report(const ReportOptions& options) {
-  if (const std::string why = why_overwritten(options); !why.empty()) {
+  if (const std::string why = mistake_in_names(options); !why.empty()) {
     std::fprintf(stderr, "mercutio report: %s\n", why.c_str());
     return 2;
   }

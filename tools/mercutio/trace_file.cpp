@@ -18,6 +18,9 @@ std::string no_trace(const std::string& path, const std::string& why) {
 }
 
 Result<std::vector<RankTrace>> read_trace_file(const std::string& path) {
+  struct stat state {};
+  if (::stat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode) && !S_ISDIR(state.st_mode))
+    return Error{ErrorClass::kBadFile, "a pipe or device: a trace is read from a file only"};
   std::vector<std::string> notes;
   auto traces = read_trace(path, &notes);
   for (const std::string& note : notes) std::fprintf(stderr, "mercutio: %s: note: %s\n", path.c_str(), note.c_str());

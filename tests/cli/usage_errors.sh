@@ -9,6 +9,21 @@ for line in "" "nonsense" "run" "doctor --dir $scratch/none" "version extra"; do
   [ -s "$scratch/err" ] || fail "nothing on stderr for '$line'"
 done
 contains "$("$MERCUTIO" --help)" doctor
+
+# Each message begins with the command; an argument that is empty is none, as that of a variable that isn't set.
+says() {   # says TEXT WORD...
+  local code=0
+  "$MERCUTIO" "${@:2}" >/dev/null 2>"$scratch/err" || code=$?
+  equals "$code: $(cat "$scratch/err")" "2: mercutio $1"
+}
+says "report: trace is required; \`mercutio report --help\` lists what there is" report
+says "bench overlap: the following argument was not expected: --foo; \`mercutio bench overlap --help\` lists what there is" bench overlap --foo
+says "driver: a subcommand is required; \`mercutio driver --help\` lists what there is" driver
+says "hints: --file: the argument is empty" hints --file ""
+says "report: --output: the argument is empty" report x -o ""
+says "report: trace: the argument is empty" report ""
+says "report: --output needs the name of a file; - is none (a file of that name is ./-)" report x -o -
+says "report: --perfetto needs the name of a file; - is none (a file of that name is ./-)" report x --perfetto -
 contains "$("$MERCUTIO" version)" "mercutio "
 equals "$("$MERCUTIO" --version)" "$("$MERCUTIO" version)"
 

@@ -1,11 +1,13 @@
 // The `mercutio` command: starts programs under the library, and says what is what.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 
 #include "../output.h"
 #include "base/edit_distance.h"
@@ -345,11 +347,51 @@ int check_first(const CLI::App& app, const std::string& word) {
   return 2;
 }
 
+// "mercutio bench overlap", as far as the words have been understood.
+std::string command_words(const CLI::App* app) {
+  const std::string words = app->get_name();
+  const std::vector<CLI::App*> inside = app->get_subcommands();
+  return inside.empty() ? words : words + " " + command_words(inside.front());
+}
+
+std::string usage_error(const CLI::App* app, const CLI::Error& error) {
+  std::string what = error.what();
+  if (what.size() > 1 && std::isupper(static_cast<unsigned char>(what[0])) && !std::isupper(static_cast<unsigned char>(what[1])))
+    what[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(what[0])));
+  const std::string words = command_words(app);
+  return words + ": " + what + "; `" + words + " --help` lists what there is\n";
+}
+
+// 2, and says so, where an argument is empty, as that of a variable of a script that isn't set.
+int refuse_empty(const CLI::App& app, const std::string& words) {
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& given = option->results();
+    if (std::find(given.begin(), given.end(), "") == given.end()) continue;
+    std::fprintf(stderr, "%s: %s: the argument is empty\n", words.c_str(), option->get_name().c_str());
+    return 2;
+  }
+  for (const CLI::App* inside : app.get_subcommands())
+    if (const int refused = refuse_empty(*inside, words)) return refused;
+  return 0;
+}
+
+// The exit code if that is all.
+std::optional<int> parse(CLI::App& app, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const int refused = refuse_empty(app, command_words(&app));
+  return refused != 0 ? std::optional<int>(refused) : std::nullopt;
+}
+
 int command_line(int argc, char** argv) {
   if (const char* const program = argc > 1 ? remote_program(argv[1]) : nullptr) return remote_command(program, argc, argv);
   if (argc > 1 && std::strcmp(argv[1], "tune") == 0) return tune(argc, argv);
   CLI::App app("Mercutio: MPI-IO under any MPI program, without recompiling it.", "mercutio");
   app.require_subcommand(1);
+  app.failure_message(usage_error);
   app.set_version_flag("--version", "mercutio " MERCUTIO_REVISION);
   RunOptions run_options;
   DoctorOptions doctor_options;
@@ -381,11 +423,7 @@ int command_line(int argc, char** argv) {
   CLI::App* version_command = app.add_subcommand("version", "Print the version");
   if (argc > 1 && check_first(app, argv[1]) != 0) return 2;
   const int start = command_start(argc, argv);
-  try {
-    app.parse(start, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
+  if (const std::optional<int> code = parse(app, start, argv)) return *code;
 
   const int first = start < argc && std::strcmp(argv[start], "--") == 0 ? start + 1 : start;
   run_options.command = doctor_options.command = replay_options.command = Words(argv + first, argv + argc);

@@ -40,7 +40,8 @@ std::string plain(const std::string& path) {
 
 std::string check_path_mapping(const std::string& hint) {
   for (const Entry& entry : entries_of(hint)) {
-    if (entry.below.size() > 1 && entry.below.front() == '/' && entry.place.starts_with(kRemote)) continue;
+    const bool remote = entry.place.starts_with(kRemote) && !entry.place.substr(kRemote.size()).starts_with('/');
+    if (entry.below.size() > 1 && entry.below.front() == '/' && remote) continue;
     return "must be /path=mercutio://host/root, several with commas between";
   }
   return "";

@@ -31,7 +31,7 @@ TEST(PathMapping, RelativePathsCountFromTheWorkingDirectory) {
 TEST(PathMapping, MistakesAreToldOf) {
   EXPECT_EQ(check_path_mapping(kHint), "");
   EXPECT_EQ(check_path_mapping(""), "");
-  for (const char* wrong : {"/remote", "/=mercutio://far/data", "remote=mercutio://far/data", "/remote=/elsewhere", "/a=mercutio://b/c,,"})
+  for (const char* wrong : {"/remote", "/=mercutio://far/data", "remote=mercutio://far/data", "/remote=/elsewhere", "/remote=mercutio:///data", "/a=mercutio://b/c,,"})
     EXPECT_NE(check_path_mapping(wrong), "") << wrong;
 }
 

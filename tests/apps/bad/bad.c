@@ -425,6 +425,7 @@ static void holes_together(void) {
 }
 
 #include "good.h"
+#include "slow.h"
 
 static const struct {
   const char* name;
@@ -442,7 +443,8 @@ static const struct {
                  {"good_columns", good_columns},       {"half_late", half_late},         {"late_sizes", late_sizes},
                  {"resized", resized},               {"size_queries", size_queries},   {"unlike_files", unlike_files},
                  {"good_halves", good_halves},       {"good_aside", good_aside},
-                 {"view_loop", view_loop},           {"setting_loop", setting_loop},   {"good_views", good_views}};
+                 {"view_loop", view_loop},           {"setting_loop", setting_loop},   {"good_views", good_views},
+                 {"slow_together", slow_together},     {"slow_alone", slow_alone}};
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

@@ -58,6 +58,8 @@ CASES = [
     Case("late_syncs", "straggler", LATE),
     Case("late_sizes", "straggler", LATE, never="[resized]"),
     Case("late_in_turns", "straggler", {"balance what": 1, "see what makes": 2}),
+    fault("slow_together", "slows down the storage of rank 1", fault="slow_storage"),
+    fault("slow_alone", "slows down the storage of rank 1", fault="slow_storage", never="[straggler]"),
     fault("resized", "set the size once"),
     fault("size_queries", "ask once"),
     fault("view_loop", "set the view once", fault="many_views"),

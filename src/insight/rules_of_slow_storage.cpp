@@ -125,15 +125,15 @@ std::optional<Detection> slow_in(const Job& job, const JobFile& file, Direction 
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].slow()) continue;
     slow.push_back(rank);
-    sum.seconds += all[rank].seconds, sum.usual += all[rank].usual, sum.calls += all[rank].calls, sum.bytes += all[rank].bytes;
+    sum.taken += all[rank].taken, sum.usual += all[rank].usual, sum.calls += all[rank].calls, sum.bytes += all[rank].bytes;
   }
   if (slow.empty()) return {};
   const Places places = places_of(job, all, slow);
   const Held cost = cost_of(file, all);
   const std::string where = places.hosts.size() == 1 ? *places.hosts.begin() : number_text(static_cast<i64>(places.hosts.size())) + " nodes";
   return Detection{names_of_ranks(job, slow) + " on " + where + ": " + number_text(static_cast<i64>(sum.calls)) + (direction == Direction::kWrite ? " write" : " read") +
-                       " requests of " + bytes_text(sum.bytes / sum.calls) + " take " + seconds_text(sum.seconds / sum.calls) + " each, " +
-                       number_text(std::llround(sum.seconds / sum.usual)) + " times as long as those of the other ranks",
+                       " requests of " + bytes_text(sum.bytes / sum.calls) + " take " + seconds_text(sum.taken / sum.calls) + " each, " +
+                       number_text(std::llround(sum.taken / sum.usual)) + " times as long as those of the other ranks",
                    {{what_to_check(job, file, places, slow), cost.seconds, cost.at_most}},
                    job.traces[slow.front()].header.rank};
 }

@@ -18,8 +18,8 @@ class Likeness {
   double distance(const Likeness& other) const;
 
  private:
-  std::array<double, 5> of_average_rank() const;
-  double ranks_ = 1, held_ = 0, bytes_ = 0, requests_ = 0, waited_ = 0, opens_ = 0;
+  std::array<double, 6> of_average_rank() const;
+  double ranks_ = 1, held_ = 0, bytes_ = 0, requests_ = 0, in_storage_ = 0, waited_ = 0, opens_ = 0;
 };
 
 // Of two or more the two that are most alike; the first stands before the second.

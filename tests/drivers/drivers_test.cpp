@@ -232,12 +232,12 @@ TEST_F(DriverLibraries, AnErrorStaysWhereItsTextCannotBeHad) {
 }
 
 TEST_F(DriverLibraries, TextsOfADriverAreOneShortLine) {
-  EXPECT_EQ(driver_text("a\n\x1b[31mb\xff"), "a  [31mb?");
+  EXPECT_EQ(driver_text("a\n\x1b[31mb\xff"), R"(a  [31mb\xff)");
   EXPECT_EQ(driver_text(nullptr), "");
   EXPECT_LT(driver_text(std::string(1 << 20, 'x').c_str()).size(), 600u);
   ::setenv("MERCUTIO_TEST_SEEN", "1", 1);
   ::setenv("MERCUTIO_TEST_ADVICE", "switch off\nthe cache\xff", 1);
-  EXPECT_EQ(open("plain:")->traits().coherence_advice, "switch off the cache?");
+  EXPECT_EQ(open("plain:")->traits().coherence_advice, R"(switch off the cache\xff)");
   ::unsetenv("MERCUTIO_TEST_ADVICE");
 }
 

@@ -131,15 +131,9 @@ void JobTrace::begin(bool together, MPI_Comm comm) {
   if (std::string site = together ? job_records_of_site() : ""; !site.empty()) record_ = std::make_unique<JobRecord>(std::move(site));
   if (!asked() && !record_) return;
   begun_ns_ = clock_of_files();
-  const bool world = world_active();
-  if (world) comm = MPI_COMM_WORLD;
-  if (const auto place = world ? std::nullopt : place_by_session()) {   // files may be opened on parts of the job
-    rank_ = place->rank;
-    ranks_ = place->size;
-  } else if (comm != MPI_COMM_NULL) {
-    PMPI_Comm_rank(comm, &rank_);
-    PMPI_Comm_size(comm, &ranks_);
-  }
+  const PlaceInJob place = place_in_job(comm);   // files may be opened on parts of the job
+  rank_ = place.rank;
+  ranks_ = place.size;
   RecorderOptions options = recorder_options();
   const std::string folder = trace_path_ + ".pieces";
   const int no_folder = !options.piece_path.empty() && ::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST ? errno : 0;

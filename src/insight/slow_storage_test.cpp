@@ -124,7 +124,7 @@ TEST(SlowStorage, IsNotWhatOneRankReadsIntoTheCacheOfAll) {
   EXPECT_EQ(reading(true), -1);
 }
 
-// A rank that waits for the slow one elsewhere is as late: what makes both late is in the accesses.
+// A rank that waits for the slow one in other calls is as late: what makes both late is in the accesses.
 TEST(SlowStorage, IsNoWorkBetweenAccesses) {
   const Job job = job_with(4, [](i64 rank, FileTotals& f) {
     writes_alone(rank, f, 4 * kSecond);

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -60,7 +61,7 @@ bool world_active() {
   return PMPI_Initialized(&initialised) == MPI_SUCCESS && initialised && PMPI_Finalized(&finalized) == MPI_SUCCESS && !finalized;
 }
 
-std::optional<PlaceInJob> place_by_session() {
+static std::optional<PlaceInJob> place_by_session() {
   using Session = std::conditional_t<std::is_pointer_v<MPI_Group>, void*, MPI_Group>;   // Open MPI 4 does not declare MPI_Session
   static auto* const init = real_function<int(MPI_Info, MPI_Errhandler, Session*)>("PMPI_Session_init");
   static auto* const finalize = real_function<int(Session*)>("PMPI_Session_finalize");
@@ -73,6 +74,19 @@ std::optional<PlaceInJob> place_by_session() {
   if (job != MPI_GROUP_NULL) PMPI_Group_free(&job);
   finalize(&session);
   return known && place.rank >= 0 && place.rank < place.size ? std::optional(place) : std::nullopt;
+}
+
+PlaceInJob place_in_job(MPI_Comm comm) {
+  PlaceInJob place;
+  if (world_active()) {
+    comm = MPI_COMM_WORLD;
+  } else if (const std::optional<PlaceInJob> known = place_by_session()) {
+    return *known;
+  }
+  if (comm == MPI_COMM_NULL) return place;
+  PMPI_Comm_rank(comm, &place.rank);
+  PMPI_Comm_size(comm, &place.size);
+  return place;
 }
 
 std::vector<int> ranks_in_world(MPI_Comm comm) {

@@ -1,7 +1,6 @@
 // Helpers for the calls of MPI in this folder.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "base/result.h"
@@ -18,12 +17,12 @@ bool world_active();
 // The ranks in MPI_COMM_WORLD of the members of `comm`, in their order; MPI_UNDEFINED: of those that are not in it. Empty if there is no
 // MPI_COMM_WORLD, or if `comm` has no such list.
 std::vector<int> ranks_in_world(MPI_Comm comm);
-// In a program that uses only sessions: the number of this process in the job, and of how many. Local. Nothing: the MPI knows no sessions, or
-// no such numbers.
+// The number of this process, and of how many: in MPI_COMM_WORLD; in a program that uses only sessions in their "mpi://WORLD"; where the MPI knows none
+// of these in `comm`, if that is not MPI_COMM_NULL. Local.
 struct PlaceInJob {
   int rank = 0, size = 1;
 };
-std::optional<PlaceInJob> place_by_session();
+PlaceInJob place_in_job(MPI_Comm comm);
 
 // While an object of this class exists, a communicator of the program returns errors. It is for calls whose failure is an error of
 // a file and must not end the job. It has no effect on MPI_COMM_SELF except under Open MPI.

@@ -344,7 +344,7 @@ class File {
     const Object object = reader_.object();
     if (!object.exists && object_bytes_ > 0) throw deleted();
     object_bytes_ = object.bytes;
-    return object.exists ? std::min(object.bytes, resize_.cut) : 0;
+    return std::min(object.bytes, resize_.cut);
   }
   i64 size() {
     i64 bytes = std::max({published_bytes(), resize_.least, staged_->end()});
